@@ -1,0 +1,48 @@
+# Build, install and test replica_pin against one PostgreSQL installation.
+#
+#	make [PG_CONFIG=...] [WERROR=1] [ASSERTS=1]
+#	make install
+#	make installcheck	regression, isolation and TAP tests of what is installed
+#
+# Objects stand beside their sources, as in every PGXS project.
+
+MODULE_big = replica_pin
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+
+EXTENSION = replica_pin
+DATA = $(sort $(wildcard replica_pin--*.sql))
+
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --temp-instance=$(CURDIR)/tmp_check/regress \
+	--temp-config=$(CURDIR)/test/regress.conf
+ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
+ISOLATION_OPTS = --temp-instance=$(CURDIR)/tmp_check/isolation \
+	--temp-config=$(CURDIR)/test/regress.conf
+TAP_TESTS = 1
+PROVE_TESTS = $(sort $(wildcard test/t/*.pl))
+PROVE_FLAGS = -I $(CURDIR)/test/lib
+
+PG_CPPFLAGS = -I$(libpq_srcdir)
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wshadow -Wstrict-prototypes \
+	-Wmissing-prototypes -Wwrite-strings -Wvla -Wno-declaration-after-statement \
+	-Wno-missing-field-initializers
+SHLIB_LINK = $(libpq)
+
+ifdef WERROR
+PG_CFLAGS += -Werror
+endif
+ifdef ASSERTS
+PG_CFLAGS += -DUSE_ASSERT_CHECKING=1
+endif
+
+EXTRA_CLEAN = build tmp_check output_iso
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# Any header may be included anywhere: few files, all built in seconds.
+$(OBJS): $(wildcard src/*.h src/*/*.h)
+
+print-%:
+	@echo $($*)

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_decide.h
+ *	  May a read go to a replica, to which ones, and why.
+ *
+ * A pure function.  LSN are bytes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef RPIN_DECIDE_H
+#define RPIN_DECIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rpin_reason.h"
+
+/* A set of replicas is a word: bit i is the i-th replica of the list. */
+#define RPIN_REPLICAS_LIMIT 64
+
+/* What a decision knows of a replica. */
+typedef struct RpinCandidate
+{
+	bool		self;			/* left out of every rule */
+	bool		eligible;		/* its sample may be believed now */
+	uint64_t	replay_lsn;		/* means something when eligible */
+} RpinCandidate;
+
+typedef struct RpinDecision
+{
+	RpinReason	reason;
+	uint64_t	safe;			/* replicas that may be read: P7, all of them */
+} RpinDecision;
+
+/*
+ * Decides for a read that must see `required`; `pending` when a commit of its
+ * key is under way, so that the position is not known yet.
+ *
+ * IN_SYNC means every configured replica, not every eligible one: behind one
+ * endpoint for several replicas the caller does not choose.
+ */
+extern RpinDecision rpin_decide(uint64_t required, bool pending,
+								const RpinCandidate *candidate, int count);
+
+#endif							/* RPIN_DECIDE_H */

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_check.h
+ *	  Refusing what cannot be done here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef RPIN_CHECK_H
+#define RPIN_CHECK_H
+
+#include "../core/rpin_reason.h"
+
+/* ERROR 55000, with a hint, unless the library was preloaded. */
+extern void rpin_check_preloaded(void);
+
+/* ERROR 25006, with a hint, on a server in recovery. */
+extern void rpin_check_primary(void);
+
+/*
+ * ERROR for a position that rpin_board_resolve() did not accept, if any: the
+ * message, detail and hint of the reason.
+ */
+extern void rpin_check_position(RpinReason reason);
+
+#endif							/* RPIN_CHECK_H */

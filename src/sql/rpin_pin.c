@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_pin.c
+ *	  Recording: pin, pin_all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+#include "../shmem/rpin_board.h"
+#include "../shmem/rpin_keys.h"
+#include "../shmem/rpin_wal.h"
+#include "rpin_check.h"
+#include "rpin_demand.h"
+
+PG_FUNCTION_INFO_V1(rpin_pin);
+PG_FUNCTION_INFO_V1(rpin_pin_token);
+PG_FUNCTION_INFO_V1(rpin_pin_all);
+
+/*
+ * The end of WAL covers every commit whose answer a client has.  It cannot
+ * cover the one of a transaction that has written and is still open.
+ */
+static XLogRecPtr
+committed_end(void)
+{
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot pin a session key in a transaction that has written"),
+				 errdetail("The position of its commit is not known before the commit."),
+				 errhint("Call replica_pin.pin() after COMMIT.")));
+	return rpin_wal_end_flushed_soon();
+}
+
+static void
+check_node(void)
+{
+	rpin_check_preloaded();
+	rpin_check_primary();
+	rpin_keys_ensure_floor();
+}
+
+static uint64
+checked_fingerprint(text *key)
+{
+	if (key == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("session key must not be null")));
+	if (VARSIZE_ANY_EXHDR(key) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("session key must not be empty")));
+	return rpin_keys_fingerprint(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
+}
+
+static Datum
+token_datum(XLogRecPtr lsn)
+{
+	RpinPosition position = rpin_wal_position(lsn);
+	char		token[RPIN_TOKEN_LENGTH + 1];
+
+	rpin_token_format(&position, token);
+	return CStringGetTextDatum(token);
+}
+
+Datum
+rpin_pin(PG_FUNCTION_ARGS)
+{
+	uint64		fingerprint;
+	XLogRecPtr	end;
+
+	check_node();
+	fingerprint = checked_fingerprint(PG_ARGISNULL(0) ? NULL :
+									  PG_GETARG_TEXT_PP(0));
+	end = committed_end();
+	rpin_keys_record(fingerprint, end);
+	return token_datum(end);
+}
+
+/* The position of a token, on the current timeline. */
+static XLogRecPtr
+checked_position(text *token)
+{
+	RpinPosition position;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+
+	if (token == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("token must not be null")));
+	if (!rpin_demand_parse_token(token, &position))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("token cannot be read"),
+				 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
+				 errhint("Hand over the text that replica_pin returned, unchanged.")));
+	rpin_check_position(rpin_board_resolve(&position, &lsn));
+	return lsn;
+}
+
+Datum
+rpin_pin_token(PG_FUNCTION_ARGS)
+{
+	uint64		fingerprint;
+	XLogRecPtr	lsn;
+
+	check_node();
+	fingerprint = checked_fingerprint(PG_ARGISNULL(0) ? NULL :
+									  PG_GETARG_TEXT_PP(0));
+	lsn = checked_position(PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1));
+	rpin_keys_record(fingerprint, lsn);
+	return token_datum(lsn);
+}
+
+/* All keys are checked before the first one is recorded. */
+static uint64 *
+checked_fingerprints(ArrayType *keys, int *count)
+{
+	Datum	   *element;
+	bool	   *null;
+	uint64	   *fingerprint;
+
+	if (keys == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("array of session keys must not be null")));
+	deconstruct_array(keys, TEXTOID, -1, false, TYPALIGN_INT,
+					  &element, &null, count);
+	if (*count == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("array of session keys must not be empty")));
+	fingerprint = palloc(*count * sizeof(uint64));
+	for (int i = 0; i < *count; i++)
+		fingerprint[i] = checked_fingerprint(null[i] ? NULL :
+											 DatumGetTextPP(element[i]));
+	return fingerprint;
+}
+
+Datum
+rpin_pin_all(PG_FUNCTION_ARGS)
+{
+	uint64	   *fingerprint;
+	int			count;
+	XLogRecPtr	end;
+
+	check_node();
+	fingerprint = checked_fingerprints(PG_ARGISNULL(0) ? NULL :
+									   PG_GETARG_ARRAYTYPE_P(0), &count);
+	end = committed_end();
+	for (int i = 0; i < count; i++)
+		rpin_keys_record(fingerprint[i], end);
+	return token_datum(end);
+}

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_row.h
+ *	  Result rows, filled by column name.
+ *
+ * The row type is the one that the SQL function declares, so a library works
+ * with the declarations of an older or a newer version of the extension: a
+ * column that it does not know is NULL, one that is not declared is left out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef RPIN_ROW_H
+#define RPIN_ROW_H
+
+#include "access/tupdesc.h"
+#include "fmgr.h"
+
+typedef struct RpinRow
+{
+	TupleDesc	desc;
+	Datum	   *value;
+	bool	   *null;
+} RpinRow;
+
+/* A row of the type that the running function returns.  May throw. */
+extern void rpin_row_begin(RpinRow *row, FunctionCallInfo fcinfo);
+
+/* A row of a given type.  May throw. */
+extern void rpin_row_begin_desc(RpinRow *row, TupleDesc desc);
+
+/* Sets a column that may not be declared. */
+extern void rpin_row_set(RpinRow *row, const char *column, Datum value);
+extern void rpin_row_set_text(RpinRow *row, const char *column,
+							  const char *value);
+
+/* The finished row as the function's result. */
+extern Datum rpin_row_datum(RpinRow *row);
+
+#endif							/* RPIN_ROW_H */

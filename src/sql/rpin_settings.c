@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_settings.c
+ *	  The settings replica_pin.*, in the order of the README.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "../core/rpin_list.h"
+#include "../shmem/rpin_board.h"
+#include "../shmem/rpin_keys.h"
+#include "../worker/rpin_conninfo.h"
+#include "../worker/rpin_worker.h"
+#include "rpin_settings.h"
+
+/*
+ * A refused value leaves the old one in force; a refused one at start leaves
+ * the default, which is the empty list: every read then goes to the primary.
+ */
+static bool
+check_replicas(char **newval, void **extra, GucSource source)
+{
+	RpinListError error;
+	RpinAddress *address = malloc(rpin_max_replicas * sizeof(RpinAddress));
+	int			count;
+
+	if (address == NULL)
+	{
+		GUC_check_errcode(ERRCODE_OUT_OF_MEMORY);
+		GUC_check_errmsg("out of memory");
+		return false;
+	}
+	count = rpin_list_parse(*newval, address, rpin_max_replicas, &error);
+	free(address);
+	if (count >= 0)
+		return true;
+	GUC_check_errdetail("Entry %zu, at character %zu: %s.",
+						error.entry, error.offset + 1, error.message);
+	GUC_check_errhint("Write it as [name=]host[:port], and so on, separated by commas.");
+	return false;
+}
+
+static bool
+check_conninfo(char **newval, void **extra, GucSource source)
+{
+	RpinConninfoError error;
+
+	if (rpin_conninfo_check(*newval, &error))
+		return true;
+
+	/* The usual message would quote the value, which can hold a password. */
+	GUC_check_errmsg("invalid value for parameter \"replica_pin.conninfo\"");
+	GUC_check_errdetail("%s", error.detail);
+	GUC_check_errhint("%s", error.hint);
+	return false;
+}
+
+static void
+define_addresses(void)
+{
+	DefineCustomStringVariable("replica_pin.replicas",
+							   "The streaming replicas of this server.",
+							   "A list of [name=]host[:port].",
+							   &rpin_replicas, "",
+							   PGC_SIGHUP, GUC_SUPERUSER_ONLY,
+							   check_replicas, NULL, NULL);
+	DefineCustomStringVariable("replica_pin.conninfo",
+							   "How the sampler connects to every replica.",
+							   "libpq options: user, dbname, passfile, sslmode and so on.",
+							   &rpin_conninfo, "dbname=postgres",
+							   PGC_SIGHUP, GUC_SUPERUSER_ONLY,
+							   check_conninfo, NULL, NULL);
+}
+
+static void
+define_times(void)
+{
+	DefineCustomIntVariable("replica_pin.sample_interval",
+							"Time between two samples of a replica that nobody waits for.",
+							NULL,
+							&rpin_sample_interval, 250, 10, 60000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("replica_pin.min_sample_interval",
+							"Shortest time between two samples of a replica that a pin waits for.",
+							NULL,
+							&rpin_min_sample_interval, 2, 1, 10000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("replica_pin.sample_timeout",
+							"Deadline of one connection attempt and of one reply.",
+							NULL,
+							&rpin_sample_timeout, 1000, 10, 60000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("replica_pin.sample_lifetime",
+							"Age from which a sample is not believed any more.",
+							"It counts from when the sample was requested.",
+							&rpin_sample_lifetime, 5000, 100, 600000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+static void
+define_sizes(void)
+{
+	DefineCustomIntVariable("replica_pin.max_session_keys",
+							"Number of session keys that are remembered one by one.",
+							"Beyond it old keys share a position, which costs reads on the primary.",
+							&rpin_max_session_keys, 262144, 3, 1000000000,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("replica_pin.max_replicas",
+							"Greatest number of replicas in replica_pin.replicas.",
+							NULL,
+							&rpin_max_replicas, 32, 1, RPIN_REPLICAS_LIMIT,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+void
+rpin_settings_define(void)
+{
+	/* The check of the list needs the size that it may have. */
+	define_sizes();
+	define_addresses();
+	define_times();
+	MarkGUCPrefixReserved("replica_pin");
+}
