@@ -18,7 +18,7 @@ AS 'MODULE_PATHNAME', 'rpin_pin'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION pin(text) IS
-  'the session key needs everything committed before now; returns the token of that';
+  'the session key needs everything committed before now, and the commit of this transaction if it writes; returns the token of what is committed';
 
 CREATE FUNCTION pin(session_key text, token text)
 RETURNS text
@@ -35,6 +35,14 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION pin_all(text[]) IS
   'pin() for several session keys';
+
+CREATE FUNCTION pin_row()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'rpin_pin_row'
+LANGUAGE C;
+
+COMMENT ON FUNCTION pin_row() IS
+  'AFTER ROW trigger: the commit pins the session keys that the row names; arguments are pairs of prefix and column';
 
 --
 -- Deciding
@@ -150,7 +158,8 @@ CREATE FUNCTION status_row(OUT in_recovery boolean, OUT replicas integer,
   OUT sampler_pid integer, OUT sampler_heartbeat_age interval,
   OUT clamped_settings text[], OUT max_session_keys bigint,
   OUT session_keys bigint, OUT evictions bigint, OUT floor_lsn pg_lsn,
-  OUT greatest_lsn pg_lsn, OUT shared_memory_bytes bigint)
+  OUT greatest_lsn pg_lsn, OUT pending_keys bigint,
+  OUT unkeyed_commits bigint, OUT shared_memory_bytes bigint)
 RETURNS record
 AS 'MODULE_PATHNAME', 'rpin_status_row'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;

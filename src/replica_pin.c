@@ -11,7 +11,9 @@
 #include "miscadmin.h"
 
 #include "shmem/rpin_shmem.h"
+#include "sql/rpin_capture.h"
 #include "sql/rpin_settings.h"
+#include "sql/rpin_utility.h"
 #include "worker/rpin_worker.h"
 
 PG_MODULE_MAGIC;
@@ -31,4 +33,6 @@ _PG_init(void)
 	rpin_settings_define();
 	rpin_shmem_install();
 	rpin_worker_register();
+	rpin_capture_install();
+	rpin_utility_install();
 }

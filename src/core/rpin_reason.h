@@ -22,6 +22,7 @@
 	/* the primary: lag */ \
 	R(REPLICAS_BEHIND, "replicas_behind") \
 	R(COMMIT_PENDING, "commit_pending") \
+	R(IN_WRITE_TRANSACTION, "in_write_transaction") \
 	/* the primary: operations */ \
 	R(NO_REPLICAS, "no_replicas") \
 	R(SAMPLES_STALE, "samples_stale") \

@@ -50,15 +50,14 @@ find_bucket(RpinTable *table, uint64_t fingerprint)
 }
 
 /*
- * Into `greatest` first: whoever sees the mark that the floor is set must find
- * it there.  When two callers race, the first one's floor stands; each of them
- * is at or beyond all WAL that an earlier table covered.
+ * Into `greatest` first: whoever sees the floor must find it there.  When two
+ * callers race to set it, the greater one stands.
  */
 void
-rpin_table_set_floor(RpinTable *table, uint64_t floor)
+rpin_table_raise_floor(RpinTable *table, uint64_t floor)
 {
 	rpin_atomic_raise(&table->marks.greatest, floor);
-	rpin_atomic_swap(&table->marks.floor, 0, floor);
+	rpin_atomic_raise(&table->marks.floor, floor);
 }
 
 uint64_t
@@ -71,6 +70,12 @@ uint64_t
 rpin_table_greatest(const RpinTable *table)
 {
 	return rpin_atomic_read(&table->marks.greatest);
+}
+
+uint64_t
+rpin_table_pending(const RpinTable *table)
+{
+	return rpin_atomic_read(&table->marks.pending);
 }
 
 bool
@@ -149,14 +154,33 @@ rpin_table_pending_down(RpinTable *table, uint64_t fingerprint)
 	rpin_atomic_subtract(&table->marks.pending, 1);
 }
 
+void
+rpin_table_pending_all_up(RpinTable *table)
+{
+	rpin_atomic_add(&table->marks.pending, 1);
+	rpin_atomic_add(&table->marks.pending_all, 1);
+}
+
+void
+rpin_table_pending_all_down(RpinTable *table)
+{
+	rpin_atomic_subtract(&table->marks.pending_all, 1);
+	rpin_atomic_subtract(&table->marks.pending, 1);
+}
+
+/*
+ * The bucket holds still under its lock.  Of the marks, pending is read before
+ * the floor, for the same reason as on the fast path.
+ */
 RpinLookup
 rpin_table_lookup(const RpinTable *table, uint64_t fingerprint)
 {
 	const RpinBucket *bucket =
 		&table->bucket[rpin_table_bucket(table, fingerprint)];
+	bool		pending = rpin_atomic_read(&table->marks.pending_all) != 0;
 	RpinLookup	lookup = {.lsn = rpin_table_floor(table)};
 
-	lookup.pending = bucket->pending != 0;
+	lookup.pending = pending || bucket->pending != 0;
 	if (lookup.lsn < bucket->floor)
 		lookup.lsn = bucket->floor;
 	for (int i = 0; i < RPIN_BUCKET_SLOTS; i++)

@@ -69,7 +69,8 @@ _Static_assert(sizeof(RpinBucket) == RPIN_CACHE_LINE,
 /* Words that everybody reads and writers write, atomic, of the whole table. */
 typedef struct RpinMarks
 {
-	uint64_t	pending;		/* commits between steps 1 and 4 */
+	uint64_t	pending;		/* keys of commits between steps 1 and 4 */
+	uint64_t	pending_all;	/* such commits that pin every key */
 	uint64_t	greatest;		/* of the global floor and all positions */
 	uint64_t	floor;			/* global floor; 0: not set yet */
 } __attribute__((aligned(RPIN_CACHE_LINE))) RpinMarks;
@@ -93,7 +94,7 @@ typedef enum RpinRecorded
 typedef struct RpinLookup
 {
 	uint64_t	lsn;			/* the required position */
-	bool		pending;		/* a commit of a key of this bucket is under way */
+	bool		pending;		/* a commit that may pin the key is under way */
 } RpinLookup;
 
 /* Bytes for a table of at least `keys` keys, and how to make one there. */
@@ -104,16 +105,21 @@ extern void rpin_table_init(RpinTable *table, uint64_t keys);
 extern uint64_t rpin_table_bucket(const RpinTable *table, uint64_t fingerprint);
 
 /*
- * Sets the global floor, unless it is set.  No lock needed.  `floor` is the end
- * of all WAL inserted before the call, on a server not in recovery.
+ * Raises the global floor, which stands for every key at once.  No lock needed.
+ * Set for the first time it is the end of all WAL inserted before the call, on
+ * a server not in recovery; raised later, the position of a commit that pins
+ * every key (step 3).
  */
-extern void rpin_table_set_floor(RpinTable *table, uint64_t floor);
+extern void rpin_table_raise_floor(RpinTable *table, uint64_t floor);
 
 /* The global floor; 0 while it is not set.  No lock needed. */
 extern uint64_t rpin_table_floor(const RpinTable *table);
 
 /* The greatest position recorded, the floor included.  No lock needed. */
 extern uint64_t rpin_table_greatest(const RpinTable *table);
+
+/* Keys of commits that are under way, in all.  No lock needed. */
+extern uint64_t rpin_table_pending(const RpinTable *table);
 
 /* Raises `greatest` (step 3).  True if it was raised.  No lock needed. */
 extern bool rpin_table_raise_greatest(RpinTable *table, uint64_t lsn);
@@ -126,10 +132,17 @@ extern RpinRecorded rpin_table_record(RpinTable *table, uint64_t fingerprint,
 									  uint64_t lsn);
 
 /*
- * Steps 1 and 4, once each for every commit and bucket.
+ * Steps 1 and 4, once each for every commit and key.
  */
 extern void rpin_table_pending_up(RpinTable *table, uint64_t fingerprint);
 extern void rpin_table_pending_down(RpinTable *table, uint64_t fingerprint);
+
+/*
+ * The same for a commit that pins every key: its step 3 raises the global
+ * floor.  No lock needed.
+ */
+extern void rpin_table_pending_all_up(RpinTable *table);
+extern void rpin_table_pending_all_down(RpinTable *table);
 
 /*
  * What a key's read must see.  The global floor must be set.  The bucket's lock

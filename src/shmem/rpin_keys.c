@@ -88,7 +88,7 @@ void
 rpin_keys_ensure_floor(void)
 {
 	if (rpin_table_floor(&keys->table) == 0)
-		rpin_table_set_floor(&keys->table, rpin_wal_end_flushed_soon());
+		rpin_table_raise_floor(&keys->table, rpin_wal_end_flushed_soon());
 }
 
 void
@@ -108,6 +108,45 @@ rpin_keys_record(uint64 fingerprint, XLogRecPtr lsn)
 
 	if (rpin_table_raise_greatest(&keys->table, lsn))
 		rpin_board_wake_worker();
+}
+
+void
+rpin_keys_record_all(XLogRecPtr lsn)
+{
+	rpin_table_raise_floor(&keys->table, lsn);
+	rpin_board_wake_worker();
+}
+
+void
+rpin_keys_pending_up(uint64 fingerprint)
+{
+	LWLock	   *lock = &locks[find_partition(fingerprint)].lock;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	rpin_table_pending_up(&keys->table, fingerprint);
+	LWLockRelease(lock);
+}
+
+void
+rpin_keys_pending_down(uint64 fingerprint)
+{
+	LWLock	   *lock = &locks[find_partition(fingerprint)].lock;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	rpin_table_pending_down(&keys->table, fingerprint);
+	LWLockRelease(lock);
+}
+
+void
+rpin_keys_pending_all_up(void)
+{
+	rpin_table_pending_all_up(&keys->table);
+}
+
+void
+rpin_keys_pending_all_down(void)
+{
+	rpin_table_pending_all_down(&keys->table);
 }
 
 RpinLookup
@@ -141,6 +180,7 @@ rpin_keys_usage(RpinKeysUsage *usage)
 	usage->capacity = keys->table.bucket_count * RPIN_BUCKET_SLOTS;
 	usage->floor = rpin_table_floor(&keys->table);
 	usage->greatest = rpin_table_greatest(&keys->table);
+	usage->pending = rpin_table_pending(&keys->table);
 	for (int i = 0; i < RPIN_KEYS_PARTITIONS; i++)
 	{
 		LWLockAcquire(&locks[i].lock, LW_SHARED);

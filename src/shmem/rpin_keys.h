@@ -30,6 +30,7 @@ typedef struct RpinKeysUsage
 	uint64		evictions;		/* keys that a bucket's floor stands for */
 	XLogRecPtr	floor;			/* 0: not set yet */
 	XLogRecPtr	greatest;
+	uint64		pending;		/* keys of commits under way */
 } RpinKeysUsage;
 
 extern Size rpin_keys_shmem_size(void);
@@ -54,6 +55,17 @@ extern void rpin_keys_ensure_floor(void);
  * Records a position for a key and wakes the sampler if that is news to it.
  */
 extern void rpin_keys_record(uint64 fingerprint, XLogRecPtr lsn);
+
+/*
+ * The steps of a commit around rpin_keys_record(); see rpin_table.h.  Up once
+ * for a key, and down once.  The calls with `all` are for a commit that pins
+ * every key there is.
+ */
+extern void rpin_keys_pending_up(uint64 fingerprint);
+extern void rpin_keys_pending_down(uint64 fingerprint);
+extern void rpin_keys_pending_all_up(void);
+extern void rpin_keys_pending_all_down(void);
+extern void rpin_keys_record_all(XLogRecPtr lsn);
 
 /* The required position of a key.  The floor has been ensured. */
 extern RpinLookup rpin_keys_lookup(uint64 fingerprint);

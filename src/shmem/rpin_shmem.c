@@ -15,6 +15,7 @@
 #include "rpin_board.h"
 #include "rpin_keys.h"
 #include "rpin_shmem.h"
+#include "rpin_stats.h"
 
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
@@ -35,6 +36,13 @@ rpin_shmem_random(void)
 	return random;
 }
 
+Size
+rpin_shmem_size(void)
+{
+	return add_size(add_size(rpin_keys_shmem_size(), rpin_board_shmem_size()),
+					rpin_stats_shmem_size());
+}
+
 bool
 rpin_shmem_available(void)
 {
@@ -46,8 +54,7 @@ request(void)
 {
 	if (previous_request_hook != NULL)
 		previous_request_hook();
-	RequestAddinShmemSpace(add_size(rpin_keys_shmem_size(),
-									rpin_board_shmem_size()));
+	RequestAddinShmemSpace(rpin_shmem_size());
 	rpin_keys_shmem_request();
 }
 
@@ -59,6 +66,7 @@ startup(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	rpin_keys_shmem_init();
 	rpin_board_shmem_init();
+	rpin_stats_shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 	available = true;
 }

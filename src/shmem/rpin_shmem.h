@@ -22,6 +22,9 @@ extern void rpin_shmem_install(void);
 /* Was the library preloaded?  Then everything in src/shmem may be used. */
 extern bool rpin_shmem_available(void);
 
+/* Bytes of all of it. */
+extern Size rpin_shmem_size(void);
+
 /* 64 bits of the server's strong random source, never 0.  FATAL without one. */
 extern uint64 rpin_shmem_random(void);
 

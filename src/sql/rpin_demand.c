@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
@@ -24,6 +26,8 @@ rpin_demand_begin(RpinDemand *demand)
 		demand->fault = RPIN_REASON_NOT_PRELOADED;
 	else if (RecoveryInProgress())
 		demand->fault = RPIN_REASON_NOT_PRIMARY;
+	else if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		demand->fault = RPIN_REASON_IN_WRITE_TRANSACTION;
 	else
 		rpin_keys_ensure_floor();
 }
@@ -145,6 +149,7 @@ rpin_demand_required(const RpinDemand *demand,
 			break;
 		case RPIN_REASON_NOT_PRELOADED:
 		case RPIN_REASON_NOT_PRIMARY:
+		case RPIN_REASON_IN_WRITE_TRANSACTION:
 		case RPIN_REASON_SAMPLES_STALE:
 			if (!demand->carries_token)
 				return false;

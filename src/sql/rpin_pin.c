@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -16,6 +17,7 @@
 #include "../shmem/rpin_board.h"
 #include "../shmem/rpin_keys.h"
 #include "../shmem/rpin_wal.h"
+#include "rpin_capture.h"
 #include "rpin_check.h"
 #include "rpin_demand.h"
 
@@ -24,19 +26,21 @@ PG_FUNCTION_INFO_V1(rpin_pin_token);
 PG_FUNCTION_INFO_V1(rpin_pin_all);
 
 /*
- * The end of WAL covers every commit whose answer a client has.  It cannot
- * cover the one of a transaction that has written and is still open.
+ * What pin() promises: everything committed before now, and the commit of this
+ * transaction if it comes to one that writes.  The end of WAL covers the first,
+ * since every commit whose answer a client has is before it.
  */
 static XLogRecPtr
-committed_end(void)
+pin_now_and_at_commit(const uint64 *fingerprint, int count)
 {
-	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot pin a session key in a transaction that has written"),
-				 errdetail("The position of its commit is not known before the commit."),
-				 errhint("Call replica_pin.pin() after COMMIT.")));
-	return rpin_wal_end_flushed_soon();
+	XLogRecPtr	end = rpin_wal_end_flushed_soon();
+
+	for (int i = 0; i < count; i++)
+	{
+		rpin_keys_record(fingerprint[i], end);
+		rpin_capture_arm(fingerprint[i]);
+	}
+	return end;
 }
 
 static void
@@ -71,18 +75,24 @@ token_datum(XLogRecPtr lsn)
 	return CStringGetTextDatum(token);
 }
 
+/* The commit of a transaction that has written is not in any token yet. */
+static Datum
+answer(FunctionCallInfo fcinfo, XLogRecPtr end)
+{
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		PG_RETURN_NULL();
+	return token_datum(end);
+}
+
 Datum
 rpin_pin(PG_FUNCTION_ARGS)
 {
 	uint64		fingerprint;
-	XLogRecPtr	end;
 
 	check_node();
 	fingerprint = checked_fingerprint(PG_ARGISNULL(0) ? NULL :
 									  PG_GETARG_TEXT_PP(0));
-	end = committed_end();
-	rpin_keys_record(fingerprint, end);
-	return token_datum(end);
+	return answer(fcinfo, pin_now_and_at_commit(&fingerprint, 1));
 }
 
 /* The position of a token, on the current timeline. */
@@ -150,13 +160,9 @@ rpin_pin_all(PG_FUNCTION_ARGS)
 {
 	uint64	   *fingerprint;
 	int			count;
-	XLogRecPtr	end;
 
 	check_node();
 	fingerprint = checked_fingerprints(PG_ARGISNULL(0) ? NULL :
 									   PG_GETARG_ARRAYTYPE_P(0), &count);
-	end = committed_end();
-	for (int i = 0; i < count; i++)
-		rpin_keys_record(fingerprint[i], end);
-	return token_datum(end);
+	return answer(fcinfo, pin_now_and_at_commit(fingerprint, count));
 }

@@ -14,6 +14,8 @@
 #include "../shmem/rpin_keys.h"
 #include "../worker/rpin_conninfo.h"
 #include "../worker/rpin_worker.h"
+#include "rpin_capture.h"
+#include "rpin_push.h"
 #include "rpin_settings.h"
 
 /*
@@ -115,6 +117,26 @@ define_sizes(void)
 							PGC_POSTMASTER, 0, NULL, NULL, NULL);
 }
 
+static void
+define_capture(void)
+{
+	DefineCustomStringVariable("replica_pin.session_key",
+							   "The session key that commits of this session pin.",
+							   "The value in force at commit counts; empty for none.",
+							   &rpin_session_key, "",
+							   PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("replica_pin.capture",
+							 "Whether commits pin replica_pin.session_key.",
+							 "Keys that pin() or pin_row() armed are pinned in any case.",
+							 &rpin_capture, true,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("replica_pin.report_commit_token",
+							 "Whether the client is told the token of each of its commits.",
+							 "As a ParameterStatus message named replica_pin.commit_token.",
+							 &rpin_report_commit_token, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
 void
 rpin_settings_define(void)
 {
@@ -122,5 +144,6 @@ rpin_settings_define(void)
 	define_sizes();
 	define_addresses();
 	define_times();
+	define_capture();
 	MarkGUCPrefixReserved("replica_pin");
 }

@@ -19,6 +19,8 @@
 #include "../shmem/rpin_board.h"
 #include "../shmem/rpin_clock.h"
 #include "../shmem/rpin_keys.h"
+#include "../shmem/rpin_shmem.h"
+#include "../shmem/rpin_stats.h"
 #include "rpin_check.h"
 #include "rpin_row.h"
 
@@ -169,8 +171,10 @@ set_keys(RpinRow *row)
 	rpin_row_set(row, "evictions", Int64GetDatum(usage.evictions));
 	set_lsn(row, "floor_lsn", usage.floor);
 	set_lsn(row, "greatest_lsn", usage.greatest);
-	rpin_row_set(row, "shared_memory_bytes",
-				 Int64GetDatum(rpin_keys_shmem_size() + rpin_board_shmem_size()));
+	rpin_row_set(row, "pending_keys", Int64GetDatum(usage.pending));
+	rpin_row_set(row, "unkeyed_commits",
+				 Int64GetDatum(rpin_stats_read(RPIN_COUNTER_UNKEYED_COMMITS)));
+	rpin_row_set(row, "shared_memory_bytes", Int64GetDatum(rpin_shmem_size()));
 }
 
 /* The settings that the sampler had to lower, by name. */
