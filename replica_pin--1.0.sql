@@ -110,12 +110,12 @@ LANGUAGE C STABLE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION has_replayed(text) IS
   'a hint whether the server asked has replayed a token; proves nothing about the statement it stands in';
 
-CREATE PROCEDURE require(token text)
+CREATE PROCEDURE require(token text, timeout integer DEFAULT 0)
 AS 'MODULE_PATHNAME', 'rpin_require'
 LANGUAGE C;
 
-COMMENT ON PROCEDURE require(text) IS
-  'fails unless every later statement of the transaction sees what the token covers: RP001 behind, RP002 not comparable here';
+COMMENT ON PROCEDURE require(text, integer) IS
+  'fails unless every later statement of the transaction sees what the token covers, after waiting for replay for up to so many milliseconds: RP001 behind, RP002 not comparable here';
 
 --
 -- The node

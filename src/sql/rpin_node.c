@@ -11,12 +11,12 @@
 #include "access/xlogrecovery.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
 #include "../shmem/rpin_board.h"
 #include "../shmem/rpin_shmem.h"
 #include "../shmem/rpin_wal.h"
+#include "rpin_demand.h"
 #include "rpin_node.h"
 #include "rpin_row.h"
 
@@ -80,11 +80,11 @@ rpin_node_compare(const RpinNode *node, const RpinPosition *position)
 	return reason;
 }
 
-static void
-set_lsn(RpinRow *row, const char *column, XLogRecPtr lsn)
+bool
+rpin_node_token_argument(FunctionCallInfo fcinfo, RpinPosition *position)
 {
-	if (!XLogRecPtrIsInvalid(lsn))
-		rpin_row_set(row, column, LSNGetDatum(lsn));
+	return !PG_ARGISNULL(0) &&
+		rpin_demand_parse_token(PG_GETARG_TEXT_PP(0), position);
 }
 
 Datum
@@ -101,9 +101,9 @@ rpin_node_status(PG_FUNCTION_ARGS)
 	rpin_row_begin(&row, fcinfo);
 	rpin_row_set(&row, "in_recovery", BoolGetDatum(node.in_recovery));
 	if (node.in_recovery)
-		set_lsn(&row, "replay_lsn", node.lsn);
+		rpin_row_set_lsn(&row, "replay_lsn", node.lsn);
 	rpin_row_set(&row, "timeline", Int32GetDatum(node.timeline));
-	set_lsn(&row, "timeline_begin", rpin_node_timeline_begin(node.timeline));
+	rpin_row_set_lsn(&row, "timeline_begin", rpin_node_timeline_begin(node.timeline));
 	rpin_row_set(&row, "replay_paused", BoolGetDatum(paused));
 	rpin_row_set(&row, "system_identifier",
 				 Int64GetDatum((int64) GetSystemIdentifier()));

@@ -11,6 +11,7 @@
 #define RPIN_NODE_H
 
 #include "access/xlogdefs.h"
+#include "fmgr.h"
 
 #include "../core/rpin_reason.h"
 #include "../core/rpin_token.h"
@@ -34,5 +35,9 @@ extern XLogRecPtr rpin_node_timeline_begin(TimeLineID timeline);
  */
 extern RpinReason rpin_node_compare(const RpinNode *node,
 									const RpinPosition *position);
+
+/* The first argument as a position; false for NULL and for what is no token. */
+extern bool rpin_node_token_argument(FunctionCallInfo fcinfo,
+									 RpinPosition *position);
 
 #endif							/* RPIN_NODE_H */

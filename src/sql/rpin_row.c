@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/pg_lsn.h"
 
 #include "rpin_row.h"
 
@@ -64,6 +65,13 @@ void
 rpin_row_set_text(RpinRow *row, const char *column, const char *value)
 {
 	rpin_row_set(row, column, CStringGetTextDatum(value));
+}
+
+void
+rpin_row_set_lsn(RpinRow *row, const char *column, XLogRecPtr lsn)
+{
+	if (!XLogRecPtrIsInvalid(lsn))
+		rpin_row_set(row, column, LSNGetDatum(lsn));
 }
 
 Datum

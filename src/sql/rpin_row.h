@@ -13,6 +13,7 @@
 #define RPIN_ROW_H
 
 #include "access/tupdesc.h"
+#include "access/xlogdefs.h"
 #include "fmgr.h"
 
 typedef struct RpinRow
@@ -32,6 +33,9 @@ extern void rpin_row_begin_desc(RpinRow *row, TupleDesc desc);
 extern void rpin_row_set(RpinRow *row, const char *column, Datum value);
 extern void rpin_row_set_text(RpinRow *row, const char *column,
 							  const char *value);
+
+/* A position; 0 is NULL. */
+extern void rpin_row_set_lsn(RpinRow *row, const char *column, XLogRecPtr lsn);
 
 /* The finished row as the function's result. */
 extern Datum rpin_row_datum(RpinRow *row);

@@ -13,7 +13,6 @@
 #include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
 #include "../shmem/rpin_board.h"
@@ -58,13 +57,6 @@ moment_datum(int64 moment)
 							   (rpin_clock_now() - moment));
 }
 
-static void
-set_lsn(RpinRow *row, const char *column, XLogRecPtr lsn)
-{
-	if (!XLogRecPtrIsInvalid(lsn))
-		rpin_row_set(row, column, LSNGetDatum(lsn));
-}
-
 /*
  * Lag is against WAL that is flushed: what is not flushed is not sent.  In time
  * it is the age of the oldest such WAL that the replica lacked when it was last
@@ -91,7 +83,7 @@ set_sample(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed,
 
 	if (!replica->sample_valid)
 		return;
-	set_lsn(row, "replay_lsn", replica->replay_lsn);
+	rpin_row_set_lsn(row, "replay_lsn", replica->replay_lsn);
 	rpin_row_set(row, "timeline", Int32GetDatum(replica->timeline));
 	rpin_row_set(row, "replay_paused", BoolGetDatum(replica->replay_paused));
 	rpin_row_set(row, "sample_age",
@@ -169,8 +161,8 @@ set_keys(RpinRow *row)
 	rpin_row_set(row, "max_session_keys", Int64GetDatum(usage.capacity));
 	rpin_row_set(row, "session_keys", Int64GetDatum(usage.used));
 	rpin_row_set(row, "evictions", Int64GetDatum(usage.evictions));
-	set_lsn(row, "floor_lsn", usage.floor);
-	set_lsn(row, "greatest_lsn", usage.greatest);
+	rpin_row_set_lsn(row, "floor_lsn", usage.floor);
+	rpin_row_set_lsn(row, "greatest_lsn", usage.greatest);
 	rpin_row_set(row, "pending_keys", Int64GetDatum(usage.pending));
 	rpin_row_set(row, "unkeyed_commits",
 				 Int64GetDatum(rpin_stats_read(RPIN_COUNTER_UNKEYED_COMMITS)));
