@@ -22,4 +22,16 @@
 	CreateWaitEventSet(TopMemoryContext, size)
 #endif
 
+/*
+ * 17: a lexer is made in memory of the caller's, or of its own.  Without the
+ * wish for escapes it allocates nothing but itself.
+ */
+#if PG_VERSION_NUM >= 170000
+#define rpin_json_lexer(data, length) \
+	makeJsonLexContextCstringLen(NULL, data, length, GetDatabaseEncoding(), false)
+#else
+#define rpin_json_lexer(data, length) \
+	makeJsonLexContextCstringLen(data, length, GetDatabaseEncoding(), false)
+#endif
+
 #endif							/* RPIN_COMPAT_H */

@@ -11,10 +11,8 @@ RpinDecision
 rpin_decide(uint64_t required, bool pending, const RpinCandidate *candidate,
 			int count)
 {
-	RpinDecision primary = {RPIN_REASON_NONE, 0};
+	RpinDecision decision = {RPIN_REASON_NONE, 0, 0};
 	uint64_t	configured = 0;
-	uint64_t	eligible = 0;
-	uint64_t	safe = 0;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -25,28 +23,44 @@ rpin_decide(uint64_t required, bool pending, const RpinCandidate *candidate,
 		configured |= bit;
 		if (!candidate[i].eligible)
 			continue;
-		eligible |= bit;
+		decision.eligible |= bit;
 		if (candidate[i].replay_lsn >= required)
-			safe |= bit;
+			decision.safe |= bit;
 	}
 
 	/* Nothing demanded is a fault of the caller, never "in sync" (P2). */
 	if (required == 0)
-		primary.reason = RPIN_REASON_NO_SESSION_KEY;
+		decision.reason = RPIN_REASON_NO_SESSION_KEY;
 	else if (configured == 0)
-		primary.reason = RPIN_REASON_NO_REPLICAS;
-	else if (eligible == 0)
-		primary.reason = RPIN_REASON_SAMPLES_STALE;
+		decision.reason = RPIN_REASON_NO_REPLICAS;
+	else if (decision.eligible == 0)
+		decision.reason = RPIN_REASON_SAMPLES_STALE;
 	else if (pending)
-		primary.reason = RPIN_REASON_COMMIT_PENDING;
-	else if (safe == 0)
-		primary.reason = RPIN_REASON_REPLICAS_BEHIND;
-	if (primary.reason != RPIN_REASON_NONE)
-		return primary;
+		decision.reason = RPIN_REASON_COMMIT_PENDING;
+	else if (decision.safe == 0)
+		decision.reason = RPIN_REASON_REPLICAS_BEHIND;
+	else if (decision.safe == configured)
+		decision.reason = RPIN_REASON_IN_SYNC;
+	else
+		decision.reason = RPIN_REASON_REPLICA_CAUGHT_UP;
 
-	return (RpinDecision)
-	{
-		safe == configured ? RPIN_REASON_IN_SYNC : RPIN_REASON_REPLICA_CAUGHT_UP,
-			safe
-	};
+	if (!rpin_reason_names_replica(decision.reason))
+		decision.safe = 0;
+	return decision;
+}
+
+RpinDecision
+rpin_decide_unenforced(RpinDecision decision)
+{
+	if (!rpin_reason_is_overridable(decision.reason) || decision.eligible == 0)
+		return decision;
+	decision.reason = RPIN_REASON_NOT_ENFORCED;
+	decision.safe = decision.eligible;
+	return decision;
+}
+
+bool
+rpin_decide_is_enforced(uint64_t share, int percent)
+{
+	return (share >> 32) * 100 < (uint64_t) percent << 32;
 }

@@ -30,6 +30,7 @@ typedef struct RpinDecision
 {
 	RpinReason	reason;
 	uint64_t	safe;			/* replicas that may be read: P7, all of them */
+	uint64_t	eligible;		/* replicas whose samples may be believed */
 } RpinDecision;
 
 /*
@@ -41,5 +42,17 @@ typedef struct RpinDecision
  */
 extern RpinDecision rpin_decide(uint64_t required, bool pending,
 								const RpinCandidate *candidate, int count);
+
+/*
+ * What becomes of a decision that is not enforced: every eligible replica may
+ * be read, unless the reason is one that stands in any case.
+ */
+extern RpinDecision rpin_decide_unenforced(RpinDecision decision);
+
+/*
+ * Is a decision enforced, at this percentage?  `share` is a hash that does not
+ * change from start to start: whoever is in at 10 % is in at 50 %.
+ */
+extern bool rpin_decide_is_enforced(uint64_t share, int percent);
 
 #endif							/* RPIN_DECIDE_H */

@@ -35,10 +35,10 @@ RpinState
 rpin_sample_judge(const RpinReport *report, const RpinIdentity *identity,
 				  uint32_t ahead_timeline)
 {
-	if (report->node_id != 0 && report->node_id == identity->node_id)
-		return RPIN_STATE_SELF;
 	if (report->system_identifier != identity->system_identifier)
 		return RPIN_STATE_OTHER_CLUSTER;
+	if (report->node_id != 0 && report->node_id == identity->node_id)
+		return RPIN_STATE_SELF;
 	if (!report->in_recovery)
 		return RPIN_STATE_NOT_A_REPLICA;
 	if (!rpin_history_same(identity->history, report->timeline,

@@ -22,7 +22,7 @@
  */
 #define RPIN_STATES(S) \
 	S(CONNECTING, "connecting", "the first attempt is under way") \
-	S(SAMPLED, "sampled", "a standby of this server that answers") \
+	S(SAMPLED, "sampled", "a replica of this server whose position is known") \
 	S(SELF, "self", "the address leads to this very server") \
 	S(AHEAD, "ahead", "it replayed more than this server ever wrote: it followed another history") \
 	S(OTHER_CLUSTER, "other_cluster", "its system identifier differs") \
@@ -31,9 +31,9 @@
 	S(NO_POSITION, "no_position", "it has replayed nothing yet") \
 	S(UNREACHABLE, "unreachable", "no connection could be made") \
 	S(REFUSED, "refused", "the server refused the connection") \
-	S(AUTHENTICATION, "authentication", "the server refused the sampler's role") \
+	S(AUTHENTICATION, "authentication", "the server refused the sampler's role, or wants a password that no password file has") \
 	S(STARTING_UP, "starting_up", "the server does not accept connections yet, or any more") \
-	S(EXTENSION_MISSING, "extension_missing", "replica_pin is not in the sampler's database there") \
+	S(EXTENSION_MISSING, "extension_missing", "replica_pin is not in the sampler's database there, or its library file is missing") \
 	S(NO_PRIVILEGE, "no_privilege", "the sampler's role may not call node_status() there") \
 	S(QUERY_FAILED, "query_failed", "node_status() failed there") \
 	S(CONNECTION_LOST, "connection_lost", "an open connection broke") \

@@ -171,41 +171,85 @@ list_candidates(const RpinBoard *board, RpinCandidate *candidate)
 static void
 name_safe_set(const RpinBoard *board, uint64 safe, RpinChoice *choice)
 {
-	choice->count = 0;
 	for (int i = 0; i < RPIN_REPLICAS_LIMIT; i++)
 		if (safe & (UINT64CONST(1) << i))
 			memcpy(choice->name[choice->count++], board->row[i].address.name,
 				   RPIN_NAME_SIZE);
 }
 
-RpinReason
-rpin_board_decide(XLogRecPtr required, bool pending, RpinChoice *choice)
+/* One reading of the board; it counts only if it was whole. */
+static void
+decide_once(const RpinBoard *board, const RpinQuestion *question,
+			bool with_names, RpinChoice *choice)
 {
-	RpinDecision decision = {RPIN_REASON_SAMPLES_STALE, 0};
-	bool		whole = false;
+	RpinCandidate candidate[RPIN_REPLICAS_LIMIT];
+	int			count = list_candidates(board, candidate);
+	RpinDecision decision = rpin_decide(question->required, question->pending,
+										candidate, count);
 
-	for (int try = 0; try < RPIN_BOARD_TRIES && !whole; try++)
+	/* Before the sampler has read the setting nobody knows who is in it. */
+	if (decision.reason == RPIN_REASON_NO_REPLICAS && board->history.timeline == 0)
+		decision.reason = RPIN_REASON_SAMPLES_STALE;
+	if (question->fault != RPIN_REASON_NONE)
 	{
-		RpinCandidate candidate[RPIN_REPLICAS_LIMIT];
+		decision.reason = question->fault;
+		decision.safe = 0;
+	}
+	choice->found = decision.reason;
+	if (!question->enforced)
+		decision = rpin_decide_unenforced(decision);
+	choice->reason = decision.reason;
+	choice->count = 0;
+	if (with_names)
+		name_safe_set(board, decision.safe, choice);
+}
+
+void
+rpin_board_decide(const RpinQuestion *question, bool with_names,
+				  RpinChoice *choice)
+{
+	for (int try = 0; try < RPIN_BOARD_TRIES; try++)
+	{
 		uint64		edition;
-		const RpinBoard *board = begin_reading(&edition);
-		int			count = list_candidates(board, candidate);
 
-		decision = rpin_decide(required, pending, candidate, count);
-		if (choice != NULL)
-			name_safe_set(board, decision.safe, choice);
-		whole = was_whole(edition);
+		decide_once(begin_reading(&edition), question, with_names, choice);
+		if (was_whole(edition))
+			return;
 	}
+	choice->reason = choice->found = RPIN_REASON_SAMPLES_STALE;
+	choice->count = 0;
+}
 
-	if (!whole)
-		decision = (RpinDecision) {RPIN_REASON_SAMPLES_STALE, 0};
-	if (choice != NULL)
+static void
+find_best(const RpinBoard *board, RpinBest *best)
+{
+	RpinCandidate candidate[RPIN_REPLICAS_LIMIT];
+	int			count = list_candidates(board, candidate);
+
+	memset(best, 0, sizeof(*best));
+	for (int i = 0; i < count; i++)
 	{
-		choice->reason = decision.reason;
-		if (decision.safe == 0)
-			choice->count = 0;
+		if (!candidate[i].eligible || candidate[i].replay_lsn < best->replay_lsn)
+			continue;
+		memcpy(best->name, board->row[i].address.name, RPIN_NAME_SIZE);
+		best->replay_lsn = candidate[i].replay_lsn;
+		best->age = rpin_clock_now() -
+			board->row[i].replica.sample_requested_at;
 	}
-	return decision.reason;
+}
+
+void
+rpin_board_best(RpinBest *best)
+{
+	for (int try = 0; try < RPIN_BOARD_TRIES; try++)
+	{
+		uint64		edition;
+
+		find_best(begin_reading(&edition), best);
+		if (was_whole(edition))
+			return;
+	}
+	memset(best, 0, sizeof(*best));
 }
 
 RpinReason

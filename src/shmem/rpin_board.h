@@ -53,13 +53,31 @@ typedef struct RpinBoard
 	RpinBoardRow row[FLEXIBLE_ARRAY_MEMBER];
 } RpinBoard;
 
-/* The safe set of one decision, by name. */
+/* What is asked of a decision. */
+typedef struct RpinQuestion
+{
+	RpinReason	fault;			/* stands against it already; or NONE */
+	XLogRecPtr	required;		/* what the read must see */
+	bool		pending;		/* and perhaps more, not known yet */
+	bool		enforced;		/* false: any eligible replica will do */
+} RpinQuestion;
+
+/* The answer, of one moment. */
 typedef struct RpinChoice
 {
-	RpinReason	reason;
+	RpinReason	reason;			/* what users are told */
+	RpinReason	found;			/* the same, were it enforced */
 	int			count;
 	char		name[RPIN_REPLICAS_LIMIT][RPIN_NAME_SIZE];
 } RpinChoice;
+
+/* The eligible replica that is furthest. */
+typedef struct RpinBest
+{
+	char		name[RPIN_NAME_SIZE];	/* empty: none is eligible */
+	XLogRecPtr	replay_lsn;
+	int64		age;			/* of its sample */
+} RpinBest;
 
 /* The sampler as others see it. */
 typedef struct RpinWorkerInfo
@@ -78,11 +96,14 @@ extern Size rpin_board_size(void);
 extern uint64 rpin_board_node_id(void);
 
 /*
- * Decides for a read that must see `required`, and names the safe set, of one
- * moment.  See rpin_decide().  With `choice` NULL only the reason is answered.
+ * Decides, and names the replicas that may be read; see rpin_decide().  The
+ * names are left out where nobody wants them.
  */
-extern RpinReason rpin_board_decide(XLogRecPtr required, bool pending,
-									RpinChoice *choice);
+extern void rpin_board_decide(const RpinQuestion *question, bool with_names,
+							  RpinChoice *choice);
+
+/* For the log of a decision. */
+extern void rpin_board_best(RpinBest *best);
 
 /*
  * rpin_history_resolve() by the history on the board, not in recovery.

@@ -12,6 +12,7 @@
 
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
 #include "storage/fd.h"
 
 #include "rpin_wal.h"
@@ -48,12 +49,16 @@ rpin_wal_end_flushed_soon(void)
 RpinPosition
 rpin_wal_position(XLogRecPtr lsn)
 {
-	return (RpinPosition)
-	{
+	RpinPosition position = {
 		.system_identifier = GetSystemIdentifier(),
-			.timeline = GetWALInsertionTimeLine(),
-			.lsn = lsn
+		.lsn = lsn
 	};
+
+	if (RecoveryInProgress())
+		(void) GetXLogReplayRecPtr(&position.timeline);
+	else
+		position.timeline = GetWALInsertionTimeLine();
+	return position;
 }
 
 /* Reads a whole small file; -1 when it is missing, unreadable or too large. */

@@ -31,7 +31,7 @@ extern XLogRecPtr rpin_wal_end(void);
  */
 extern XLogRecPtr rpin_wal_end_flushed_soon(void);
 
-/* A position of this server's current timeline.  Not in recovery. */
+/* A position of the timeline that this server is on, writing or replaying. */
 extern RpinPosition rpin_wal_position(XLogRecPtr lsn);
 
 /*

@@ -161,7 +161,7 @@ after_commit(void)
 		unmark_pending();
 		if (rpin_capture && MyBackendType == B_BACKEND &&
 			rpin_keyset_is_empty(&transaction.keys))
-			rpin_stats_count(RPIN_COUNTER_UNKEYED_COMMITS);
+			rpin_stats_count_unkeyed();
 		rpin_push_token(XactLastCommitEnd);
 	}
 	forget();

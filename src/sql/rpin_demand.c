@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "utils/builtins.h"
 
 #include "../shmem/rpin_keys.h"
@@ -32,8 +33,8 @@ rpin_demand_begin(RpinDemand *demand)
 		rpin_keys_ensure_floor();
 }
 
-static void
-add_fault(RpinDemand *demand, RpinReason fault)
+void
+rpin_demand_add_fault(RpinDemand *demand, RpinReason fault)
 {
 	if (demand->fault == RPIN_REASON_NONE)
 		demand->fault = fault;
@@ -47,16 +48,31 @@ add_position(RpinDemand *demand, XLogRecPtr lsn)
 		demand->required = lsn;
 }
 
+/* The same from start to start, unlike the fingerprint. */
+static void
+add_share(RpinDemand *demand, text *key)
+{
+	uint64		share = hash_bytes_extended((unsigned char *) VARDATA_ANY(key),
+											VARSIZE_ANY_EXHDR(key), 0);
+
+	if (!demand->has_share || share < demand->share)
+		demand->share = share;
+	demand->has_share = true;
+}
+
 void
 rpin_demand_add_key(RpinDemand *demand, text *key)
 {
 	RpinLookup	lookup;
 
-	if (key == NULL || demand->fault != RPIN_REASON_NONE)
+	if (key == NULL)
+		return;
+	add_share(demand, key);
+	if (demand->fault != RPIN_REASON_NONE)
 		return;
 	if (VARSIZE_ANY_EXHDR(key) == 0)
 	{
-		add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
+		rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 		return;
 	}
 	lookup = rpin_keys_lookup(rpin_keys_fingerprint(VARDATA_ANY(key),
@@ -72,16 +88,16 @@ rpin_demand_add_keys(RpinDemand *demand, ArrayType *keys)
 	bool	   *null;
 	int			count;
 
-	if (keys == NULL || demand->fault != RPIN_REASON_NONE)
+	if (keys == NULL)
 		return;
 	deconstruct_array(keys, TEXTOID, -1, false, TYPALIGN_INT,
 					  &element, &null, &count);
 	if (count == 0)
-		add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
+		rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 	for (int i = 0; i < count; i++)
 	{
 		if (null[i])
-			add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
+			rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 		else
 			rpin_demand_add_key(demand, DatumGetTextPP(element[i]));
 	}
@@ -94,44 +110,42 @@ rpin_demand_parse_token(const text *token, RpinPosition *position)
 							position);
 }
 
+static bool
+is_later(const RpinPosition *a, const RpinPosition *b)
+{
+	return a->timeline != b->timeline ? a->timeline > b->timeline :
+		a->lsn > b->lsn;
+}
+
 void
-rpin_demand_add_token(RpinDemand *demand, text *token)
+rpin_demand_add_position(RpinDemand *demand, const RpinPosition *position)
 {
 	XLogRecPtr	lsn;
 	RpinReason	fault;
 
-	if (token == NULL)
-		return;
-	demand->carries_token = rpin_demand_parse_token(token, &demand->token);
+	if (!demand->carries_token || is_later(position, &demand->token))
+		demand->token = *position;
+	demand->carries_token = true;
 	if (demand->fault != RPIN_REASON_NONE)
 		return;
-	if (!demand->carries_token)
-	{
-		add_fault(demand, RPIN_REASON_TOKEN_UNREADABLE);
-		return;
-	}
-	fault = rpin_board_resolve(&demand->token, &lsn);
+	fault = rpin_board_resolve(position, &lsn);
 	if (fault == RPIN_REASON_NONE)
 		add_position(demand, lsn);
 	else
-		add_fault(demand, fault);
+		rpin_demand_add_fault(demand, fault);
 }
 
-RpinReason
-rpin_demand_decide(const RpinDemand *demand, RpinChoice *choice)
+void
+rpin_demand_add_token(RpinDemand *demand, text *token)
 {
-	RpinReason	fault = demand->fault;
+	RpinPosition position;
 
-	if (fault == RPIN_REASON_NONE && !demand->given)
-		fault = RPIN_REASON_NO_SESSION_KEY;
-	if (fault == RPIN_REASON_NONE)
-		return rpin_board_decide(demand->required, demand->pending, choice);
-	if (choice != NULL)
-	{
-		choice->reason = fault;
-		choice->count = 0;
-	}
-	return fault;
+	if (token == NULL)
+		return;
+	if (rpin_demand_parse_token(token, &position))
+		rpin_demand_add_position(demand, &position);
+	else
+		rpin_demand_add_fault(demand, RPIN_REASON_TOKEN_UNREADABLE);
 }
 
 bool

@@ -5,7 +5,7 @@
  *
  * The read side.  Never raises on its input (P2): what cannot be understood
  * becomes the reason of the decision.  Decides nothing itself: that is
- * rpin_board_decide().
+ * rpin_decision_make().
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +26,14 @@ typedef struct RpinDemand
 	XLogRecPtr	required;		/* the greatest position so far */
 	bool		carries_token;
 	RpinPosition token;			/* the readable token that was given */
+
+	/* For the rollout by percentage: the least hash of the keys. */
+	bool		has_share;
+	uint64		share;
+
+	/* Of an envelope, as its bytes stand there; NULL: none. */
+	const char *correlation_id;
+	size_t		correlation_id_length;
 } RpinDemand;
 
 /*
@@ -38,10 +46,11 @@ extern void rpin_demand_begin(RpinDemand *demand);
 extern void rpin_demand_add_key(RpinDemand *demand, text *key);
 extern void rpin_demand_add_keys(RpinDemand *demand, ArrayType *keys);
 extern void rpin_demand_add_token(RpinDemand *demand, text *token);
+extern void rpin_demand_add_position(RpinDemand *demand,
+									 const RpinPosition *position);
 
-/* Decides; choice may be NULL. */
-extern RpinReason rpin_demand_decide(const RpinDemand *demand,
-									 RpinChoice *choice);
+/* Notes what stands against a decision; the first one counts. */
+extern void rpin_demand_add_fault(RpinDemand *demand, RpinReason fault);
 
 /*
  * The token to carry on from here.  False: drop what you have, no replica can

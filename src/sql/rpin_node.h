@@ -36,6 +36,12 @@ extern XLogRecPtr rpin_node_timeline_begin(TimeLineID timeline);
 extern RpinReason rpin_node_compare(const RpinNode *node,
 									const RpinPosition *position);
 
+/*
+ * The token of current_token(); false where there is none yet.  ERROR 25001 in a
+ * transaction that has written.
+ */
+extern bool rpin_node_current_token(char token[RPIN_TOKEN_LENGTH + 1]);
+
 /* The first argument as a position; false for NULL and for what is no token. */
 extern bool rpin_node_token_argument(FunctionCallInfo fcinfo,
 									 RpinPosition *position);

@@ -55,7 +55,7 @@ release_snapshots(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("replica_pin.require() must be called before the transaction holds a snapshot"),
-				 errdetail("What a snapshot taken earlier shows says nothing about what was replayed since."),
+				 errdetail("What a snapshot taken earlier shows says nothing about what was replayed since; at REPEATABLE READ the CALL itself takes one."),
 				 errhint("Call it by CALL, at READ COMMITTED, first in the transaction, with no cursor open, and not from a function.")));
 }
 

@@ -13,14 +13,15 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
-#include "../shmem/rpin_keys.h"
-#include "rpin_demand.h"
+#include "rpin_decision.h"
+#include "rpin_envelope.h"
 #include "rpin_row.h"
 
 PG_FUNCTION_INFO_V1(rpin_is_pinned);
 PG_FUNCTION_INFO_V1(rpin_is_any_pinned);
 PG_FUNCTION_INFO_V1(rpin_route);
 PG_FUNCTION_INFO_V1(rpin_route_all);
+PG_FUNCTION_INFO_V1(rpin_route_envelope);
 
 static text *
 text_argument(FunctionCallInfo fcinfo, int n)
@@ -34,17 +35,15 @@ array_argument(FunctionCallInfo fcinfo, int n)
 	return PG_ARGISNULL(n) ? NULL : PG_GETARG_ARRAYTYPE_P(n);
 }
 
-/*
- * Is every replica beyond everything that any key needs?  Then no bucket has to
- * be looked at.  The node can decide.
- */
+/* Behind one endpoint for all replicas: a key is free, or it is not. */
 static bool
-is_nothing_pinned(void)
+is_pinned(const RpinDemand *demand)
 {
-	XLogRecPtr	required;
+	RpinChoice	choice;
 
-	return rpin_keys_quiet(&required) &&
-		rpin_board_decide(required, false, NULL) == RPIN_REASON_IN_SYNC;
+	rpin_decision_make(demand, false, &choice);
+	return choice.reason != RPIN_REASON_IN_SYNC &&
+		choice.reason != RPIN_REASON_NOT_ENFORCED;
 }
 
 Datum
@@ -54,11 +53,11 @@ rpin_is_pinned(PG_FUNCTION_ARGS)
 	RpinDemand	demand;
 
 	rpin_demand_begin(&demand);
-	if (demand.fault == RPIN_REASON_NONE && key != NULL &&
-		VARSIZE_ANY_EXHDR(key) > 0 && is_nothing_pinned())
+	if (key != NULL && VARSIZE_ANY_EXHDR(key) > 0 &&
+		rpin_decision_is_nothing_pinned(&demand))
 		PG_RETURN_BOOL(false);
 	rpin_demand_add_key(&demand, key);
-	PG_RETURN_BOOL(rpin_demand_decide(&demand, NULL) != RPIN_REASON_IN_SYNC);
+	PG_RETURN_BOOL(is_pinned(&demand));
 }
 
 Datum
@@ -68,7 +67,7 @@ rpin_is_any_pinned(PG_FUNCTION_ARGS)
 
 	rpin_demand_begin(&demand);
 	rpin_demand_add_keys(&demand, array_argument(fcinfo, 0));
-	PG_RETURN_BOOL(rpin_demand_decide(&demand, NULL) != RPIN_REASON_IN_SYNC);
+	PG_RETURN_BOOL(is_pinned(&demand));
 }
 
 static Datum
@@ -90,7 +89,7 @@ answer(FunctionCallInfo fcinfo, const RpinDemand *demand)
 	RpinRow		row;
 	char		token[RPIN_TOKEN_LENGTH + 1];
 
-	rpin_demand_decide(demand, &choice);
+	rpin_decision_make(demand, true, &choice);
 	rpin_row_begin(&row, fcinfo);
 	if (choice.count > 0)
 		rpin_row_set_text(&row, "replica",
@@ -122,5 +121,18 @@ rpin_route_all(PG_FUNCTION_ARGS)
 	rpin_demand_begin(&demand);
 	rpin_demand_add_keys(&demand, array_argument(fcinfo, 0));
 	rpin_demand_add_token(&demand, text_argument(fcinfo, 1));
+	return answer(fcinfo, &demand);
+}
+
+Datum
+rpin_route_envelope(PG_FUNCTION_ARGS)
+{
+	RpinDemand	demand;
+
+	rpin_demand_begin(&demand);
+	if (PG_ARGISNULL(0))
+		rpin_demand_add_fault(&demand, RPIN_REASON_ENVELOPE_UNREADABLE);
+	else
+		rpin_envelope_read(PG_GETARG_DATUM(0), &demand);
 	return answer(fcinfo, &demand);
 }

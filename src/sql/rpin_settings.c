@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 #include "../core/rpin_list.h"
 #include "../shmem/rpin_board.h"
@@ -15,6 +16,8 @@
 #include "../worker/rpin_conninfo.h"
 #include "../worker/rpin_worker.h"
 #include "rpin_capture.h"
+#include "rpin_decision.h"
+#include "rpin_envelope.h"
 #include "rpin_push.h"
 #include "rpin_settings.h"
 
@@ -57,6 +60,18 @@ check_conninfo(char **newval, void **extra, GucSource source)
 	GUC_check_errmsg("invalid value for parameter \"replica_pin.conninfo\"");
 	GUC_check_errdetail("%s", error.detail);
 	GUC_check_errhint("%s", error.hint);
+	return false;
+}
+
+static bool
+check_location_names(char **newval, void **extra, GucSource source)
+{
+	const char *detail;
+
+	if (rpin_envelope_check_names(*newval, &detail))
+		return true;
+	GUC_check_errdetail("%s", detail);
+	GUC_check_errhint("Write names separated by commas, such as 'main, ci'.");
 	return false;
 }
 
@@ -137,6 +152,48 @@ define_capture(void)
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
+static void
+define_messages(void)
+{
+	DefineCustomStringVariable("replica_pin.correlation_id",
+							   "Identifier of the request at hand, for messages and the log.",
+							   NULL,
+							   &rpin_correlation_id, "",
+							   PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("replica_pin.location_names",
+							   "This cluster's names inside wal_locations of messages.",
+							   "Several, separated by commas, if several logical databases share it.",
+							   &rpin_location_names, RPIN_LOCATION_DEFAULT,
+							   PGC_SIGHUP, 0, check_location_names, NULL, NULL);
+	DefineCustomIntVariable("replica_pin.max_envelope_size",
+							"Size from which a message is not read.",
+							NULL,
+							&rpin_max_envelope_size, 1024 * 1024, 64, MaxAllocSize - 1,
+							PGC_SUSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
+}
+
+static void
+define_rollout(void)
+{
+	static const struct config_enum_entry log_decisions[] = {
+		{"none", RPIN_LOG_NONE, false},
+		{"fallbacks", RPIN_LOG_FALLBACKS, false},
+		{"all", RPIN_LOG_ALL, false},
+		{NULL, 0, false}
+	};
+
+	DefineCustomIntVariable("replica_pin.enforce_percent",
+							"Percentage of session keys whose decisions are enforced.",
+							"The rest is decided and counted, and may be read from any replica.",
+							&rpin_enforce_percent, 100, 0, 100,
+							PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("replica_pin.log_decisions",
+							 "Which decisions are logged.",
+							 NULL,
+							 &rpin_log_decisions, RPIN_LOG_FALLBACKS, log_decisions,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
 void
 rpin_settings_define(void)
 {
@@ -145,5 +202,7 @@ rpin_settings_define(void)
 	define_addresses();
 	define_times();
 	define_capture();
+	define_messages();
+	define_rollout();
 	MarkGUCPrefixReserved("replica_pin");
 }

@@ -49,16 +49,25 @@ primary_position(void)
 	return rpin_wal_position(rpin_wal_end_flushed_soon());
 }
 
-Datum
-rpin_current_token(PG_FUNCTION_ARGS)
+bool
+rpin_node_current_token(char token[RPIN_TOKEN_LENGTH + 1])
 {
 	RpinPosition position = RecoveryInProgress() ?
 		replica_position() : primary_position();
-	char		token[RPIN_TOKEN_LENGTH + 1];
 
 	if (position.timeline == 0 || XLogRecPtrIsInvalid(position.lsn))
-		PG_RETURN_NULL();
+		return false;
 	rpin_token_format(&position, token);
+	return true;
+}
+
+Datum
+rpin_current_token(PG_FUNCTION_ARGS)
+{
+	char		token[RPIN_TOKEN_LENGTH + 1];
+
+	if (!rpin_node_current_token(token))
+		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(token));
 }
 

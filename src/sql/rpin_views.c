@@ -25,6 +25,8 @@
 
 PG_FUNCTION_INFO_V1(rpin_replica_rows);
 PG_FUNCTION_INFO_V1(rpin_status_row);
+PG_FUNCTION_INFO_V1(rpin_decision_rows);
+PG_FUNCTION_INFO_V1(rpin_reset_stats);
 
 static RpinBoard *
 copy_board(void)
@@ -158,14 +160,15 @@ set_keys(RpinRow *row)
 	RpinKeysUsage usage;
 
 	rpin_keys_usage(&usage);
-	rpin_row_set(row, "max_session_keys", Int64GetDatum(usage.capacity));
+	rpin_row_set(row, "session_key_slots", Int64GetDatum(usage.capacity));
 	rpin_row_set(row, "session_keys", Int64GetDatum(usage.used));
 	rpin_row_set(row, "evictions", Int64GetDatum(usage.evictions));
 	rpin_row_set_lsn(row, "floor_lsn", usage.floor);
 	rpin_row_set_lsn(row, "greatest_lsn", usage.greatest);
 	rpin_row_set(row, "pending_keys", Int64GetDatum(usage.pending));
 	rpin_row_set(row, "unkeyed_commits",
-				 Int64GetDatum(rpin_stats_read(RPIN_COUNTER_UNKEYED_COMMITS)));
+				 Int64GetDatum(rpin_stats_unkeyed()));
+	rpin_row_set(row, "stats_reset", TimestampTzGetDatum(rpin_stats_since()));
 	rpin_row_set(row, "shared_memory_bytes", Int64GetDatum(rpin_shmem_size()));
 }
 
@@ -207,4 +210,38 @@ rpin_status_row(PG_FUNCTION_ARGS)
 	set_worker(&row);
 	set_keys(&row);
 	return rpin_row_datum(&row);
+}
+
+Datum
+rpin_decision_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	rpin_check_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+	for (int reason = RPIN_REASON_NONE + 1; reason < RPIN_REASON_COUNT; reason++)
+	{
+		RpinRow		row;
+
+		/* What users are told of a decision that is not enforced; not a cause. */
+		if (reason == RPIN_REASON_NOT_ENFORCED)
+			continue;
+		rpin_row_begin_desc(&row, result->setDesc);
+		rpin_row_set_text(&row, "reason", rpin_reason_name(reason));
+		rpin_row_set(&row, "enforced",
+					 Int64GetDatum(rpin_stats_decisions(reason, true)));
+		rpin_row_set(&row, "not_enforced",
+					 Int64GetDatum(rpin_stats_decisions(reason, false)));
+		tuplestore_putvalues(result->setResult, result->setDesc,
+							 row.value, row.null);
+	}
+	return (Datum) 0;
+}
+
+Datum
+rpin_reset_stats(PG_FUNCTION_ARGS)
+{
+	rpin_check_preloaded();
+	rpin_stats_reset();
+	PG_RETURN_VOID();
 }

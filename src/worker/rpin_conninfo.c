@@ -61,8 +61,8 @@ check_option(const PQconninfoOption *option, RpinConninfoError *error)
 					  "Option \"%s\" would put a secret into a setting, which the server logs when it changes.",
 					  option->keyword);
 	return refuse(error,
-				  "Addresses belong into replica_pin.replicas; time limits are replica_pin.sample_timeout's.",
-				  "Option \"%s\" is not one that the sampler can take from here.",
+				  "Addresses belong into replica_pin.replicas; the time limit is replica_pin.sample_timeout.",
+				  "Option \"%s\" is not allowed in replica_pin.conninfo.",
 				  option->keyword);
 }
 

@@ -92,6 +92,8 @@ fail_to_connect(RpinLink *link)
 	const char *reason = PQerrorMessage(link->conn);
 	const char *code = find_sqlstate(reason);
 
+	if (PQconnectionNeedsPassword(link->conn))
+		return fail(link, RPIN_STATE_AUTHENTICATION, code != NULL ? code + 7 : reason);
 	if (code == NULL)
 		return fail(link, RPIN_STATE_UNREACHABLE, reason);
 	if (strncmp(code, "28", 2) == 0)
@@ -119,7 +121,8 @@ fail_by_result(RpinLink *link, const PGresult *result)
 		state = RPIN_STATE_CONNECTION_LOST;
 	else if (code == NULL)
 		state = RPIN_STATE_NONSENSE;
-	else if (strcmp(code, "42883") == 0 || strcmp(code, "3F000") == 0)
+	else if (strcmp(code, "42883") == 0 || strcmp(code, "3F000") == 0 ||
+			 strcmp(code, "58P01") == 0)
 		state = RPIN_STATE_EXTENSION_MISSING;
 	else if (strcmp(code, "42501") == 0)
 		state = RPIN_STATE_NO_PRIVILEGE;

@@ -75,8 +75,9 @@ static void
 log_state(const RpinBoardRow *row)
 {
 	ereport(LOG,
-			(errmsg("replica_pin: replica \"%s\" is now %s",
-					row->address.name, rpin_state_name(row->replica.state)),
+			(errmsg("replica_pin: replica \"%s\" (host \"%s\", port %d) is now %s",
+					row->address.name, row->address.host, row->address.port,
+					rpin_state_name(row->replica.state)),
 			 errdetail("%s%s%s", rpin_state_meaning(row->replica.state),
 					   row->error[0] != '\0' ? ": " : "", row->error)));
 }

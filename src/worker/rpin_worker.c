@@ -73,7 +73,7 @@ configure(void)
 	char		title[64];
 
 	rpin_sampler_configure(sampler, &settings);
-	snprintf(title, sizeof(title), "watching %d replicas",
+	snprintf(title, sizeof(title), "watching %d replica(s)",
 			 rpin_sampler_count(sampler));
 	set_ps_display(title);
 }

@@ -38,6 +38,7 @@
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(rpin_test_worker);
+PG_FUNCTION_INFO_V1(rpin_test_nothing);
 
 extern PGDLLEXPORT void _PG_init(void);
 extern PGDLLEXPORT void rpin_test_worker_main(Datum argument);
@@ -207,6 +208,12 @@ rpin_test_worker(PG_FUNCTION_ARGS)
 		WaitForBackgroundWorkerShutdown(handle) != BGWH_STOPPED)
 		ereport(ERROR, (errmsg("the worker did not end")));
 	PG_RETURN_INT32(order.times);
+}
+
+Datum
+rpin_test_nothing(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(false);
 }
 
 void

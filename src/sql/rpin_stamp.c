@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_stamp.c
+ *	  Putting a position into a message: stamp().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+
+#include "rpin_decision.h"
+#include "rpin_envelope.h"
+#include "rpin_node.h"
+
+PG_FUNCTION_INFO_V1(rpin_stamp);
+
+static void
+push_string(JsonbParseState **state, JsonbIteratorToken token,
+			const char *value, size_t length)
+{
+	JsonbValue	string = {.type = jbvString};
+
+	string.val.string.val = pstrdup(value);
+	string.val.string.len = (int) length;
+	(void) pushJsonbValue(state, token, &string);
+}
+
+static void
+push_field(JsonbParseState **state, const char *name, size_t name_length,
+		   const char *value, size_t value_length)
+{
+	push_string(state, WJB_KEY, name, name_length);
+	push_string(state, WJB_VALUE, value, value_length);
+}
+
+/* {"<location name>": "<token>", ...} for each of this cluster's names. */
+static Datum
+build_locations(void)
+{
+	JsonbParseState *state = NULL;
+	char		token[RPIN_TOKEN_LENGTH + 1];
+	const char *name;
+	size_t		length;
+
+	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	if (rpin_node_current_token(token))
+		for (int i = 0; (length = rpin_envelope_location_name(i, &name)) > 0; i++)
+			push_field(&state, name, length, token, RPIN_TOKEN_LENGTH);
+	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
+														   WJB_END_OBJECT, NULL)));
+}
+
+/*
+ * What other clusters put into the payload before stays; a name of ours that is
+ * there already is replaced, by a position that covers it.
+ */
+static Jsonb *
+merge_locations(Jsonb *payload, Datum ours)
+{
+	JsonbValue	found;
+	JsonbValue *before = getKeyJsonValueFromContainer(&payload->root,
+													  RPIN_LOCATIONS,
+													  strlen(RPIN_LOCATIONS),
+													  &found);
+
+	if (before == NULL)
+		return DatumGetJsonbP(ours);
+	if (before->type != jbvBinary || !JsonContainerIsObject(before->val.binary.data))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" of the payload is not an object", RPIN_LOCATIONS)));
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat,
+											  JsonbPGetDatum(JsonbValueToJsonb(before)),
+											  ours));
+}
+
+/* {"wal_locations": {...}, "correlation_id": "..."} */
+static Datum
+build_addition(Jsonb *locations, const char *correlation_id)
+{
+	JsonbParseState *state = NULL;
+	JsonbValue	value = {.type = jbvBinary};
+
+	value.val.binary.data = &locations->root;
+	value.val.binary.len = VARSIZE(locations);
+	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	push_string(&state, WJB_KEY, RPIN_LOCATIONS, strlen(RPIN_LOCATIONS));
+	(void) pushJsonbValue(&state, WJB_VALUE, &value);
+	if (correlation_id != NULL && correlation_id[0] != '\0')
+		push_field(&state, RPIN_CORRELATION, strlen(RPIN_CORRELATION),
+				   correlation_id, strlen(correlation_id));
+	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
+														   WJB_END_OBJECT, NULL)));
+}
+
+static Jsonb *
+checked_payload(FunctionCallInfo fcinfo)
+{
+	Jsonb	   *payload;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("payload must not be null")));
+	payload = PG_GETARG_JSONB_P(0);
+	if (!JB_ROOT_IS_OBJECT(payload))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("payload must be a JSON object"),
+				 errhint("Wrap it: jsonb_build_object('payload', ...).")));
+	return payload;
+}
+
+Datum
+rpin_stamp(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *payload = checked_payload(fcinfo);
+	const char *correlation_id = PG_ARGISNULL(1) ? rpin_correlation_id :
+		text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Jsonb	   *locations = merge_locations(payload, build_locations());
+
+	PG_RETURN_DATUM(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(payload),
+										build_addition(locations, correlation_id)));
+}
