@@ -7,7 +7,6 @@
 --
 \set ECHO none
 \set QUIET on
-CREATE EXTENSION IF NOT EXISTS replica_pin;
 CREATE EXTENSION IF NOT EXISTS pg_walinspect;
 
 CREATE TABLE capture_log (session_key text PRIMARY KEY, before pg_lsn, after pg_lsn);

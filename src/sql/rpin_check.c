@@ -24,32 +24,32 @@ typedef struct RpinRefusal
 static const RpinRefusal refusals[RPIN_REASON_COUNT] = {
 	[RPIN_REASON_WRONG_CLUSTER] = {
 		ERRCODE_INVALID_PARAMETER_VALUE,
-		"the token is of another cluster",
+		"token belongs to another cluster",
 		"Its system identifier is not that of this server.",
 		"Record the position on the cluster that wrote it."
 	},
 	[RPIN_REASON_UNKNOWN_TIMELINE] = {
 		ERRCODE_INVALID_PARAMETER_VALUE,
-		"the token is of a timeline that this server never was on",
+		"token belongs to a timeline that this server never was on",
 		"Its timeline is not in this server's timeline history.",
-		"The write may have happened on a server that was promoted apart from this one."
+		"Check whether the server that issued the token was promoted apart from this one."
 	},
 	[RPIN_REASON_WRITE_LOST] = {
 		ERRCODE_INVALID_PARAMETER_VALUE,
-		"the token is of a write that a failover lost",
+		"token belongs to a write that a failover lost",
 		"Its position is beyond the end of its timeline in this server's history.",
 		"Read the row again and decide whether to write it again."
 	},
 	[RPIN_REASON_POSITION_IN_FUTURE] = {
 		ERRCODE_INVALID_PARAMETER_VALUE,
-		"the token is of a position that this server has not reached",
-		"Its position is beyond the end of this server's WAL.",
-		"A token comes from replica_pin; it can't be made up or computed with."
+		"token is beyond the end of this server's WAL",
+		"Its position is one that this server has not written.",
+		"Pass the token exactly as replica_pin returned it."
 	},
 	[RPIN_REASON_SAMPLES_STALE] = {
 		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 		"the timeline history of this server is not known yet",
-		"The sampler has not started, so positions of earlier timelines can't be compared.",
+		"The sampler has not started, so positions of earlier timelines cannot be compared.",
 		"Try again in a moment; see the view replica_pin.status."
 	},
 };

@@ -117,6 +117,26 @@ is_later(const RpinPosition *a, const RpinPosition *b)
 		a->lsn > b->lsn;
 }
 
+/* Can this node tell what a position means?  A fault of the caller is none. */
+static bool
+can_judge(const RpinDemand *demand)
+{
+	return demand->fault != RPIN_REASON_NOT_PRELOADED &&
+		demand->fault != RPIN_REASON_NOT_PRIMARY &&
+		demand->fault != RPIN_REASON_IN_WRITE_TRANSACTION;
+}
+
+/* Does no replica ever satisfy it? */
+static bool
+is_hopeless(RpinReason fault)
+{
+	return fault == RPIN_REASON_WRONG_CLUSTER ||
+		fault == RPIN_REASON_UNKNOWN_TIMELINE ||
+		fault == RPIN_REASON_WRITE_LOST ||
+		fault == RPIN_REASON_POSITION_IN_FUTURE;
+}
+
+/* Known even beside a key that is faulty: the caller goes on with it. */
 void
 rpin_demand_add_position(RpinDemand *demand, const RpinPosition *position)
 {
@@ -126,13 +146,15 @@ rpin_demand_add_position(RpinDemand *demand, const RpinPosition *position)
 	if (!demand->carries_token || is_later(position, &demand->token))
 		demand->token = *position;
 	demand->carries_token = true;
-	if (demand->fault != RPIN_REASON_NONE)
+	if (!can_judge(demand))
 		return;
 	fault = rpin_board_resolve(position, &lsn);
 	if (fault == RPIN_REASON_NONE)
 		add_position(demand, lsn);
 	else
 		rpin_demand_add_fault(demand, fault);
+	if (is_hopeless(fault))
+		demand->carries_token = false;
 }
 
 void
@@ -154,24 +176,15 @@ rpin_demand_required(const RpinDemand *demand,
 {
 	RpinPosition position;
 
-	switch (demand->fault)
-	{
-		case RPIN_REASON_NONE:
-			if (!demand->given)
-				return false;
-			position = rpin_wal_position(demand->required);
-			break;
-		case RPIN_REASON_NOT_PRELOADED:
-		case RPIN_REASON_NOT_PRIMARY:
-		case RPIN_REASON_IN_WRITE_TRANSACTION:
-		case RPIN_REASON_SAMPLES_STALE:
-			if (!demand->carries_token)
-				return false;
-			position = demand->token;
-			break;
-		default:
-			return false;
-	}
+	if (is_hopeless(demand->fault))
+		return false;
+	if (demand->carries_token &&
+		(!demand->given || demand->fault == RPIN_REASON_SAMPLES_STALE))
+		position = demand->token;
+	else if (demand->given)
+		position = rpin_wal_position(demand->required);
+	else
+		return false;
 	rpin_token_format(&position, token);
 	return true;
 }

@@ -75,32 +75,33 @@ rpin_envelope_location_name(int n, const char **name)
 	}
 }
 
+/* ASCII, whatever the locale; nothing that JSON would escape. */
+static bool
+is_plain_name(const char *name, size_t length)
+{
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789_-.:") >= length;
+}
+
 bool
 rpin_envelope_check_names(const char *names, const char **detail)
 {
 	int			count = 0;
 
-	while (names[strspn(names, ", ")] != '\0')
+	*detail = NULL;
+	for (names += strspn(names, ", "); *names != '\0'; names += strspn(names, ", "))
 	{
-		size_t		length;
+		size_t		length = strcspn(names, ", ");
 
-		names += strspn(names, ", ");
-		length = strcspn(names, ", ");
-		for (size_t i = 0; i < length; i++)
-			if (!isalnum((unsigned char) names[i]) && !strchr("_-.:", names[i]))
-			{
-				*detail = "A location name has letters, digits and _ - . : only.";
-				return false;
-			}
+		if (!is_plain_name(names, length))
+			*detail = "A location name has letters, digits and _ - . : only.";
 		if (length >= RPIN_LOCATION_NAME_SIZE || ++count > RPIN_LOCATION_NAMES)
-		{
 			*detail = "There can be 16 names, of 63 characters each.";
-			return false;
-		}
 		names += length;
 	}
-	*detail = "There must be at least one name.";
-	return count > 0;
+	if (count == 0)
+		*detail = "There must be at least one name.";
+	return *detail == NULL;
 }
 
 /* Which of our names this is, or -1. */

@@ -109,9 +109,9 @@ checked_position(text *token)
 	if (!rpin_demand_parse_token(token, &position))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("token cannot be read"),
+				 errmsg("invalid token"),
 				 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
-				 errhint("Hand over the text that replica_pin returned, unchanged.")));
+				 errhint("Pass the token exactly as replica_pin returned it.")));
 	rpin_check_position(rpin_board_resolve(&position, &lsn));
 	return lsn;
 }

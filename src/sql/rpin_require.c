@@ -56,7 +56,7 @@ release_snapshots(void)
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("replica_pin.require() must be called before the transaction holds a snapshot"),
 				 errdetail("What a snapshot taken earlier shows says nothing about what was replayed since; at REPEATABLE READ the CALL itself takes one."),
-				 errhint("Call it by CALL, at READ COMMITTED, first in the transaction, with no cursor open, and not from a function.")));
+				 errhint("Use CALL at READ COMMITTED, first in the transaction, with no cursor open, and not from a function.")));
 }
 
 static void
@@ -64,7 +64,7 @@ refuse_unreadable(void)
 {
 	ereport(ERROR,
 			(errcode(RPIN_ERRCODE_NOT_COMPARABLE),
-			 errmsg("token cannot be read"),
+			 errmsg("invalid token"),
 			 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
 			 errhint("Ask replica_pin.route() on the primary, or read there.")));
 }

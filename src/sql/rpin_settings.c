@@ -44,7 +44,7 @@ check_replicas(char **newval, void **extra, GucSource source)
 		return true;
 	GUC_check_errdetail("Entry %zu, at character %zu: %s.",
 						error.entry, error.offset + 1, error.message);
-	GUC_check_errhint("Write it as [name=]host[:port], and so on, separated by commas.");
+	GUC_check_errhint("Write replicas as [name=]host[:port], separated by commas.");
 	return false;
 }
 

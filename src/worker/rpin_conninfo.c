@@ -61,7 +61,7 @@ check_option(const PQconninfoOption *option, RpinConninfoError *error)
 					  "Option \"%s\" would put a secret into a setting, which the server logs when it changes.",
 					  option->keyword);
 	return refuse(error,
-				  "Addresses belong into replica_pin.replicas; the time limit is replica_pin.sample_timeout.",
+				  "Put addresses into replica_pin.replicas, and the time limit into replica_pin.sample_timeout.",
 				  "Option \"%s\" is not allowed in replica_pin.conninfo.",
 				  option->keyword);
 }
