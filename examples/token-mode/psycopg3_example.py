@@ -33,9 +33,11 @@ def read_behind(connection, token, sql, parameters):
 
 
 def renew(primary, token):
-    """What to carry instead of a token that a replica cannot compare; None when
-    no replica can ever have it."""
-    row = primary.execute("SELECT required FROM replica_pin.route(token => %s)", (token,))
+    """What to carry instead of a token that a replica cannot compare. No replica
+    can ever have a write that a failover lost (required is NULL): begin anew."""
+    row = primary.execute(
+        "SELECT coalesce(required, replica_pin.current_token())"
+        " FROM replica_pin.route(token => %s)", (token,))
     return row.fetchone()[0]
 
 

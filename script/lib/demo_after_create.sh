@@ -35,7 +35,7 @@ after_create_servers() {
   wait_for primary 'count(*) = 3 AND bool_and(eligible) FROM replica_pin.replicas'
   say '' 'A background worker on the primary samples what each replica has replayed:'
   after_create_show_replicas
-  say "No write of user 42 is known, so the user's session key is not pinned:"
+  say '' "No write of user 42 is known, so the user's session key is not pinned:"
   wait_for primary "NOT replica_pin.is_pinned('user:42')"
   show primary "SELECT replica_pin.is_pinned('user:42')"
   check "before the write: is_pinned('user:42')" f "$answer"

@@ -144,8 +144,8 @@ take_report(RpinReplica *replica, const RpinEvent *event, const RpinPace *pace)
 	replica->sample_answered_at = event->now;
 
 	/*
-	 * Being ahead is over only when the replica is seen on another timeline. An
-	 * answer that says nothing of its timeline leaves it as it is.
+	 * Being ahead is over only when the replica is seen on another timeline.
+	 * An answer that says nothing of its timeline leaves it as it is.
 	 */
 	if (state == RPIN_STATE_AHEAD)
 		replica->ahead_timeline = event->report->timeline;

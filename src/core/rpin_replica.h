@@ -73,14 +73,16 @@ typedef enum RpinAction
 	RPIN_ACTION_CONNECT,		/* begin to connect */
 	RPIN_ACTION_PREPARE,		/* prepare the statement */
 	RPIN_ACTION_REQUEST,		/* send the request */
-	RPIN_ACTION_CLOSE			/* close the connection, throw away its replies */
+	RPIN_ACTION_CLOSE			/* close the connection, throw away its
+								 * replies */
 } RpinAction;
 
 typedef struct RpinReplica
 {
 	RpinPhase	phase;
 	int64_t		deadline;		/* when TIMER is due */
-	int64_t		rest;			/* the last rest, without jitter; 0 after success */
+	int64_t		rest;			/* the last rest, without jitter; 0 after
+								 * success */
 	RpinState	state;
 	int64_t		state_since;
 	int64_t		requested_at;	/* of the request that is out, or was last */

@@ -119,8 +119,8 @@ rpin_table_record(RpinTable *table, uint64_t fingerprint, uint64_t lsn)
 		return RPIN_RECORDED_COVERED;
 
 	/*
-	 * A key that would evict a greater position than its own is itself the one
-	 * to go: the floor takes it, and nobody else is pinned further.
+	 * A key that would evict a greater position than its own is itself the
+	 * one to go: the floor takes it, and nobody else is pinned further.
 	 */
 	if (slot->lsn > lsn)
 	{

@@ -40,8 +40,8 @@ typedef struct RpinBoardRow
 	RpinAddress address;
 	RpinReplica replica;
 	int64		connected_at;	/* 0: no connection */
-	int64		behind_since;	/* when WAL that it lacks was flushed here; -1: it
-								 * has all, as of its last sample */
+	int64		behind_since;	/* when WAL that it lacks was flushed here;
+								 * -1: it has all, as of its last sample */
 	char		error[RPIN_ERROR_SIZE]; /* of the last failure, ASCII */
 } RpinBoardRow;
 

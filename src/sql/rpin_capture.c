@@ -48,6 +48,7 @@ bool		rpin_capture = true;
 typedef struct RpinTransaction
 {
 	RpinKeyset	keys;			/* armed so far */
+	bool		has_session_key;	/* the setting's is among them */
 	bool		has_prepared;	/* it is a COMMIT PREPARED */
 
 	/* Pending marks that are up: of the first `marked` keys, and of all. */
@@ -70,13 +71,15 @@ has_session_key(void)
 		rpin_session_key[0] != '\0';
 }
 
-/* The setting as it stands now; the one that counts is that at commit. */
+/* The setting as it stands at commit, once: a key can be long. */
 static void
 arm_session_key(void)
 {
-	if (has_session_key())
-		rpin_capture_arm(rpin_keys_fingerprint(rpin_session_key,
-											   strlen(rpin_session_key)));
+	if (transaction.has_session_key || !has_session_key())
+		return;
+	rpin_capture_arm(rpin_keys_fingerprint(rpin_session_key,
+										   strlen(rpin_session_key)));
+	transaction.has_session_key = true;
 }
 
 /*
@@ -132,6 +135,7 @@ static void
 forget(void)
 {
 	rpin_keyset_clear(&transaction.keys);
+	transaction.has_session_key = false;
 	transaction.has_prepared = false;
 }
 

@@ -70,6 +70,17 @@ rpin_decision_is_nothing_pinned(const RpinDemand *demand)
 }
 
 /*
+ * Is this the primary?  Who asks by is_pinned() reads through one endpoint, and
+ * may do that only when every replica has caught up.
+ */
+static bool
+is_primary(RpinReason reason, bool by_name)
+{
+	return !rpin_reason_names_replica(reason) ||
+		(reason == RPIN_REASON_REPLICA_CAUGHT_UP && !by_name);
+}
+
+/*
  * What came from outside goes into the line as printable ASCII, quoted, cut, and
  * with everything else escaped, so that it is one value of one line whatever
  * its bytes, in every encoding.
@@ -127,7 +138,7 @@ append_correlation_id(StringInfo line, const RpinDemand *demand)
 }
 
 static void
-log_decision(const RpinDemand *demand, const RpinChoice *choice, bool enforced,
+log_decision(const RpinDemand *demand, const RpinChoice *choice, bool by_name,
 			 uint64 left_out)
 {
 	StringInfoData line;
@@ -135,9 +146,9 @@ log_decision(const RpinDemand *demand, const RpinChoice *choice, bool enforced,
 
 	initStringInfo(&line);
 	appendStringInfo(&line, "replica_pin: decision=%s reason=%s",
-					 rpin_reason_names_replica(choice->reason) ? "replica" : "primary",
+					 is_primary(choice->reason, by_name) ? "primary" : "replica",
 					 rpin_reason_name(choice->found));
-	if (!enforced)
+	if (choice->reason == RPIN_REASON_NOT_ENFORCED)
 		appendStringInfoString(&line, " enforced=false");
 	if (rpin_demand_required(demand, token))
 		appendStringInfo(&line, " required=%s", token);
@@ -156,22 +167,21 @@ log_decision(const RpinDemand *demand, const RpinChoice *choice, bool enforced,
  * enforced.
  */
 static void
-consider_log(const RpinDemand *demand, const RpinChoice *choice, bool enforced)
+consider_log(const RpinDemand *demand, const RpinChoice *choice, bool by_name)
 {
 	uint64		left_out = 0;
 
 	if (rpin_log_decisions == RPIN_LOG_NONE)
 		return;
 	if (rpin_log_decisions == RPIN_LOG_FALLBACKS &&
-		(rpin_reason_names_replica(choice->found) ||
+		(!is_primary(choice->found, by_name) ||
 		 !rpin_stats_may_log(choice->found, rpin_clock_now(), &left_out)))
 		return;
-	log_decision(demand, choice, enforced, left_out);
+	log_decision(demand, choice, by_name, left_out);
 }
 
 void
-rpin_decision_make(const RpinDemand *demand, bool with_names,
-				   RpinChoice *choice)
+rpin_decision_make(const RpinDemand *demand, bool by_name, RpinChoice *choice)
 {
 	RpinQuestion question = {
 		.fault = demand->fault,
@@ -189,7 +199,8 @@ rpin_decision_make(const RpinDemand *demand, bool with_names,
 		choice->count = 0;
 		return;
 	}
-	rpin_board_decide(&question, with_names, choice);
-	rpin_stats_count_decision(choice->found, question.enforced);
-	consider_log(demand, choice, question.enforced);
+	rpin_board_decide(&question, by_name, choice);
+	rpin_stats_count_decision(choice->found,
+							  choice->reason != RPIN_REASON_NOT_ENFORCED);
+	consider_log(demand, choice, by_name);
 }

@@ -22,8 +22,11 @@ extern int	rpin_enforce_percent;
 extern int	rpin_log_decisions;
 extern char *rpin_correlation_id;
 
-/* Decides.  Allocates only for the log line. */
-extern void rpin_decision_make(const RpinDemand *demand, bool with_names,
+/*
+ * Decides: for a caller who reads from a replica by name, or else for one who
+ * reads through one endpoint for all of them.  Allocates only for the log line.
+ */
+extern void rpin_decision_make(const RpinDemand *demand, bool by_name,
 							   RpinChoice *choice);
 
 /* The one decision that needs no look at any key: everybody is free. */

@@ -45,7 +45,8 @@ typedef struct RpinEnvelope
 	bool		in_locations;	/* depth 2, in the object wal_locations */
 	char		field[RPIN_LOCATION_NAME_SIZE]; /* of depth 1; "" if not ours */
 
-	int			locations_seen; /* how often the name wal_locations stood there */
+	int			locations_seen; /* how often the name wal_locations stood
+								 * there */
 	bool		locations_is_object;
 	bool		unreadable;
 	bool		wrong_type;		/* our location is there, and no string */

@@ -45,7 +45,7 @@ primary_position(void)
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot name a token in a transaction that has written"),
 				 errdetail("The position of its commit is not known before the commit."),
-				 errhint("Call replica_pin.current_token() after COMMIT.")));
+				 errhint("Call it after COMMIT.")));
 	return rpin_wal_position(rpin_wal_end_flushed_soon());
 }
 

@@ -223,7 +223,10 @@ rpin_decision_rows(PG_FUNCTION_ARGS)
 	{
 		RpinRow		row;
 
-		/* What users are told of a decision that is not enforced; not a cause. */
+		/*
+		 * What users are told of a decision that is not enforced; not a
+		 * cause.
+		 */
 		if (reason == RPIN_REASON_NOT_ENFORCED)
 			continue;
 		rpin_row_begin_desc(&row, result->setDesc);

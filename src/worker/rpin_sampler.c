@@ -159,10 +159,12 @@ take_failure(RpinSampler *sampler, int index, RpinState failure,
 static void
 take_progress(RpinSampler *sampler, int index, RpinEventKind kind)
 {
-	step(sampler, index, (RpinEvent)
-		 {
-			 .kind = kind,.now = rpin_clock_now()
-		 });
+	RpinEvent	event = {
+		.kind = kind,
+		.now = rpin_clock_now(),
+	};
+
+	step(sampler, index, event);
 }
 
 /* The wait set follows what the link wants to wait for. */

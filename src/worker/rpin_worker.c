@@ -70,11 +70,13 @@ configure(void)
 			.sample_lifetime = (int64) rpin_sample_lifetime * 1000,
 		},
 	};
+	int			count;
 	char		title[64];
 
 	rpin_sampler_configure(sampler, &settings);
-	snprintf(title, sizeof(title), "watching %d replica(s)",
-			 rpin_sampler_count(sampler));
+	count = rpin_sampler_count(sampler);
+	snprintf(title, sizeof(title), "watching %d replica%s", count,
+			 count == 1 ? "" : "s");
 	set_ps_display(title);
 }
 

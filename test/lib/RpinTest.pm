@@ -139,8 +139,11 @@ sub reload_log
 	poll_until(sub { slurp_file($node->logfile, $offset) =~ /received SIGHUP, reloading/ })
 	  or die 'the server does not reload';
 
-	# The server says so before it reads them, and answers nobody until it has.
-	$node->safe_psql('postgres', 'SELECT 1');
+	# The server says so before it reads them, and answers nobody until it has:
+	# here the question whether it encrypts.
+	my $socket = $node->raw_connect;
+	$socket->send(pack 'NN', 8, 80877103);
+	$socket->recv(my $answer, 1);
 	return slurp_file($node->logfile, $offset);
 }
 
@@ -150,6 +153,9 @@ sub session
 {
 	my ($node, $database) = @_;
 	my $session = $node->background_psql($database // 'postgres');
+
+	# its time is for a question, not for the whole test
+	$session->set_query_timer_restart;
 	push @sessions, $session;
 	return $session;
 }
