@@ -71,7 +71,7 @@ wait_at_gate(void)
 	{
 		if (gate == NULL || gate[0] == '\0' || stat(gate, &status) != 0)
 			return;
-		pg_usleep(10000L);
+		pg_usleep(10000L);		/* poll */
 	}
 }
 
