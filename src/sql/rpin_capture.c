@@ -23,7 +23,7 @@
  * callback this file reads its own static memory, the backend's settings and
  * XactLastCommitEnd, hashes a string, and calls rpin_keys_*, which takes one
  * table lock at a time for a bounded number of instructions and sets a latch at
- * most.  rpin_push_token() has its own argument.
+ * most.  rpin_push_*() have their own argument.
  *
  *-------------------------------------------------------------------------
  */
@@ -142,7 +142,6 @@ forget(void)
 static void
 before_commit(void)
 {
-	rpin_push_make_room();
 	if (!has_written())
 		return;
 	arm_session_key();
@@ -166,8 +165,9 @@ after_commit(void)
 		if (rpin_capture && MyBackendType == B_BACKEND &&
 			rpin_keyset_is_empty(&transaction.keys))
 			rpin_stats_count_unkeyed();
-		rpin_push_token(XactLastCommitEnd);
+		rpin_push_commit(XactLastCommitEnd);
 	}
+	rpin_push_unsent();
 	forget();
 }
 
@@ -181,6 +181,7 @@ after_abort(void)
 	if (transaction.has_prepared)
 		record(rpin_wal_end());
 	unmark_pending();
+	rpin_push_unsent();
 	forget();
 }
 

@@ -10,6 +10,7 @@
 #include "libpq/libpq.h"
 #include "libpq/libpq-be.h"
 #include "miscadmin.h"
+#include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 
@@ -19,15 +20,10 @@
 
 #define RPIN_PUSH_NAME "replica_pin.commit_token"
 
-/*
- * A statement can commit many times (CALL, DO) and nothing is sent before it is
- * over.  Beyond this many bytes of tokens the next PRE_COMMIT sends them.
- */
-#define RPIN_PUSH_BACKLOG 8192
-
 bool		rpin_report_commit_token = false;
 
-static int	backlog = 0;
+/* The last commit whose token is not in the send buffer yet; 0 if none. */
+static XLogRecPtr unsent = InvalidXLogRecPtr;
 
 /*
  * Only where there is a client at the other end of a socket.  Elsewhere the
@@ -41,13 +37,10 @@ has_client(void)
 }
 
 void
-rpin_push_make_room(void)
+rpin_push_commit(XLogRecPtr lsn)
 {
-	if (backlog < RPIN_PUSH_BACKLOG)
-		return;
-	backlog = 0;
-	if (has_client() && pq_is_send_pending())
-		(void) pq_flush();
+	if (rpin_report_commit_token && has_client())
+		unsent = lsn;
 }
 
 /*
@@ -78,16 +71,23 @@ put_message(const char *body, size_t length)
 	PG_END_TRY();
 }
 
+/*
+ * A statement can commit many times (CALL, DO).  Its client reads nothing before
+ * it is over, and keeps the last token only, so the others are never sent.  If
+ * they were, they would have to go out in between, or pile up: the statement
+ * would wait for a client that does not read, with its locks, or could not be
+ * terminated, because the server's last words then wait behind the tokens.
+ */
 void
-rpin_push_token(XLogRecPtr lsn)
+rpin_push_unsent(void)
 {
 	static char body[sizeof(RPIN_PUSH_NAME) + RPIN_TOKEN_LENGTH + 1] = RPIN_PUSH_NAME;
 	RpinPosition position;
 
-	if (!rpin_report_commit_token || !has_client())
+	if (XLogRecPtrIsInvalid(unsent) || ActivePortal != NULL)
 		return;
-	position = rpin_wal_position(lsn);
+	position = rpin_wal_position(unsent);
+	unsent = InvalidXLogRecPtr;
 	rpin_token_format(&position, body + sizeof(RPIN_PUSH_NAME));
 	put_message(body, sizeof(body));
-	backlog += sizeof(body);
 }

@@ -17,13 +17,11 @@
 extern bool rpin_report_commit_token;
 
 /*
- * Before the commit record: sends what earlier commits of this statement left
- * in the send buffer, if that is much.  May wait for the client, interruptibly,
- * as a NOTICE may; may throw.
+ * Both in the commit path: do not wait and do not throw.  The first remembers a
+ * commit, the second, called when any transaction has ended, hands out the token
+ * of the last one unless a statement is still running.
  */
-extern void rpin_push_make_room(void);
-
-/* In the commit path.  Does not wait and does not throw. */
-extern void rpin_push_token(XLogRecPtr lsn);
+extern void rpin_push_commit(XLogRecPtr lsn);
+extern void rpin_push_unsent(void);
 
 #endif							/* RPIN_PUSH_H */
