@@ -29,7 +29,7 @@
  * late costs a tenth, and many sessions that wait long cost little.
  */
 #define RPIN_REQUIRE_SHORTEST 1
-#define RPIN_REQUIRE_LONGEST 20
+#define RPIN_REQUIRE_LONGEST 50
 
 PG_FUNCTION_INFO_V1(rpin_require);
 
