@@ -167,7 +167,7 @@ rpin_status() {
 # rpin_install_packages name...: from Debian, only what is missing. Servers that
 # come with a package are neither created nor started.
 rpin_install_packages() {
-  local missing=() name
+  local missing=() name rpin_apt_prefix=()
   for name in "$@"; do
     case $name in
       # node from elsewhere conflicts with Debian's packages
@@ -185,6 +185,11 @@ rpin_install_packages() {
   echo "installing ${missing[*]}"
   rpin_set_overrides
   rpin_apt update
+  rpin_apt install -y --no-install-recommends --download-only "${missing[@]}"
+  # Not to be stopped halfway, which would leave packages in pieces: in a session
+  # of its own, out of reach of a Ctrl-C, and without the mark of what the
+  # cleanup stops. The cleanup waits for it.
+  rpin_apt_prefix=(setsid --wait env -u RPIN_WORK RPIN_INSTALLING="$RPIN_WORK")
   rpin_apt install -y --no-install-recommends "${missing[@]}"
   for name in "${missing[@]}"; do
     # or it would start with the next boot
@@ -195,11 +200,9 @@ rpin_install_packages() {
   rpin_drop_overrides
 }
 
-# Does not end with the script, which would leave packages half installed; the
-# cleanup waits for it.
 rpin_apt() {
   local log=$RPIN_WORK/apt.log
-  if ! env -u RPIN_WORK RPIN_INSTALLING="$RPIN_WORK" DEBIAN_FRONTEND=noninteractive \
+  if ! "${rpin_apt_prefix[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -q -o DPkg::Lock::Timeout=300 "$@" </dev/null >"$log" 2>&1; then
     cat "$log" >&2
     rpin_die "apt-get $1 failed"
@@ -207,7 +210,10 @@ rpin_apt() {
 }
 
 rpin_wait_for_apt() {
+  local told=
   while grep -qszxF "RPIN_INSTALLING=$RPIN_WORK" /proc/[0-9]*/environ; do
+    [ -n "$told" ] || echo "waiting until the packages are installed" >&2
+    told=yes
     sleep 0.2
   done
 }

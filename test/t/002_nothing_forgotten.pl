@@ -13,6 +13,7 @@ replica_pin.sample_interval = 100ms
 replica_pin.sample_timeout = 5s
 replica_pin.sample_lifetime = 20s
 END
+my %reader;
 
 # Asks for a key for as long as it takes to see fresh samples of all replicas,
 # and from then on three times more. Answers how often a replica was named that
@@ -21,14 +22,14 @@ sub stale_decisions
 {
 	my ($node, $key, $note, @replicas) = @_;
 	my $asked = session($node);
-	my %session = map { $_->name => session($_) } @replicas;
+	$reader{ $_->name } //= session($_) for @replicas;
 	my ($stale, $more) = (0, 3);
 
 	poll_until(
 		sub {
 			for my $name (@{ route($asked, $key)->{replicas} })
 			{
-				$stale++ unless has_note($session{$name}, $note);
+				$stale++ unless has_note($reader{$name}, $note);
 			}
 			my @eligible = grep { replica_state($asked, $_->name)->{eligible} } @replicas;
 			return @eligible == @replicas && $more-- == 0;

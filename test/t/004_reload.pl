@@ -178,7 +178,7 @@ subtest 'connection options' => sub {
 	my $pid = samplers($r1);
 	my $secret = 'Tr0ub4dor';
 	my $offset = -s $primary->logfile;
-	my $ours = qr/is not one that the sampler can take from here/;
+	my $ours = qr/is not (allowed|one that)/;
 
 	for my $wrong (
 		[ "password=$secret", qr/Option "password" would put a secret into a setting/ ],
@@ -202,7 +202,7 @@ subtest 'connection options' => sub {
 		my ($conninfo, $detail) = @$wrong;
 		my $log = reload_log($primary, 'replica_pin.conninfo' => $conninfo);
 		like($log, qr/invalid value for parameter "replica_pin\.conninfo"/, "refused: $conninfo");
-		like($log, qr/DETAIL:  $detail|DETAIL:  It is $detail/, 'the log says why');
+		like($log, qr/DETAIL:  [^\n]*$detail/, 'the log says why');
 		is(ask($asked, 'SHOW replica_pin.conninfo'), 'dbname=postgres', 'the old one stays');
 	}
 	is(samplers($r1), $pid, 'the connection was kept');

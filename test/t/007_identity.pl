@@ -199,11 +199,11 @@ subtest 'tokens after the failover' => sub {
 
 	my $other_system = $system =~ tr/0-9A-F/1-9A-F0/r;
 	my %bad = (
-		wrong_cluster => [ token($other_system, 2, $written), '22023: the token is of another cluster' ],
-		position_in_future => [ token($system, 2, $end + 2**30), '22023: the token is of a position that this server has not reached' ],
-		write_lost => [ token($system, 1, $switch + 1), '22023: the token is of a write that a failover lost' ],
-		unknown_timeline => [ token($system, 7, $written), '22023: the token is of a timeline that this server never was on' ],
-		token_unreadable => [ 'no token', '22P02: token cannot be read' ]);
+		wrong_cluster => [ token($other_system, 2, $written), qr/^22023: .*another cluster/ ],
+		position_in_future => [ token($system, 2, $end + 2**30), qr/^22023: .*this server/ ],
+		write_lost => [ token($system, 1, $switch + 1), qr/^22023: .*a failover lost/ ],
+		unknown_timeline => [ token($system, 7, $written), qr/^22023: .*timeline/ ],
+		token_unreadable => [ 'no token', qr/^22P02: .*token/ ]);
 	my $pinned = pin($asked, 'k');
 	for my $reason (sort keys %bad)
 	{
@@ -211,16 +211,16 @@ subtest 'tokens after the failover' => sub {
 		is_deeply(route_token($asked, $token),
 			{ replica => undef, reason => $reason, replicas => [], required => undef }, $reason);
 		is(route($asked, 'k', $token)->{reason}, $reason, 'whatever the key needs');
-		is(error_of($r1, "SELECT replica_pin.pin('k', '$token')"), $error, "pin: $error");
+		like(error_of($r1, "SELECT replica_pin.pin('k', '$token')"), $error, 'pin refuses it');
 		is(route($asked, 'k')->{required}, $pinned, 'which changes nothing');
 	}
-	is(error_of($r1, "SELECT replica_pin.pin('k', NULL)"), '22004: token must not be null', 'pin: NULL');
+	like(error_of($r1, "SELECT replica_pin.pin('k', NULL)"), qr/^22004: .*token/, 'nor does pin take NULL');
 
 	# On a replica, which keeps no history.
 	is(ask($r2, "SELECT replica_pin.has_replayed('$before')"), 'f', 'a replica does not know an old timeline');
 	is(ask($r2, "SELECT replica_pin.has_replayed('$decision->{required}')"), 't', 'but the renewed token');
-	is(error_of($r2, "CALL replica_pin.require('$before')"), 'RP002: the token cannot be compared here', 'require');
-	is(error_of($r2, "CALL replica_pin.require('$decision->{required}')"), '', 'renewed');
+	like(error_of($r2, "CALL replica_pin.require('$before')"), qr/^RP002: /, 'nor does require');
+	is(error_of($r2, "CALL replica_pin.require('$decision->{required}')"), '', 'which require takes');
 };
 
 subtest 'two standbys promoted apart' => sub {

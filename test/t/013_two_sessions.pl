@@ -75,9 +75,8 @@ my $motion = <<'END';
 DO $$
 BEGIN
   WHILE NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7) LOOP
-    INSERT INTO motion SELECT generate_series(1, 10);
+    INSERT INTO motion VALUES (1);
     COMMIT;
-    PERFORM pg_sleep(0.001);
   END LOOP;
 END $$
 END
@@ -159,4 +158,57 @@ resume_replay($standing);
 ok(poll_until(sub { !is_pinned($primary, 'note:1') }), 'every key lets go when both have replayed');
 is(value($writer->query("SELECT bool_or(replica_pin.is_pinned('key:' || i)) FROM generate_series(1, $count) i")),
 	'f', 'all of them');
+
+# --- one bucket for all -----------------------------------------------------------------
+
+# In a table of the least size, three slots, every pin is one on the same bucket,
+# and every key makes another one go. Any position up to the end of WAL can be in
+# a token: each session takes one a few bytes beyond what it was told last, so
+# that the two overtake each other all the time.
+$primary->append_conf('postgresql.conf', 'replica_pin.max_session_keys = 3');
+$primary->restart;
+@sessions = map { RpinMore->connect($primary) } 1 .. 2;
+my $steps = 200_000;
+my $first = value($sessions[0]->query("SELECT (replica_pin.route('any')).required"));
+$sessions[0]->query(q{SELECT count(pg_logical_emit_message(false, '', repeat('x', 1000000))) FROM generate_series(1, 16)});
+
+my $overtake = <<"END";
+DO \$\$
+DECLARE
+  cluster text := left('$first', 26);
+  lsn bigint := ('x' || right('$first', 16))::bit(64)::bigint;
+  key text;
+  token text COLLATE "C";
+  required text COLLATE "C";
+  lost integer := 0;
+  higher integer := 0;
+BEGIN
+  FOR i IN 1 .. $steps LOOP
+    key := 'key:' || i % 5;
+    lsn := lsn + 1 + i % 8;
+    token := cluster || lpad(upper(to_hex(lsn)), 16, '0');
+    PERFORM replica_pin.pin(key, token);
+    required := (replica_pin.route(key)).required;
+    IF required < token THEN
+      lost := lost + 1;
+    ELSIF required > token THEN
+      higher := higher + 1;
+      lsn := ('x' || right(required, 16))::bit(64)::bigint;
+    END IF;
+  END LOOP;
+  PERFORM set_config('test.found', format('%s %s', lost, higher), false);
+END \$\$
+END
+$_->send_query($overtake) for @sessions;
+my ($undone, $overtaken) = (0, 0);
+for my $session (@sessions)
+{
+	my $answer = $session->answer;
+	die $answer->{error}{M} if $answer->{error};
+	my @found = split / /, value($session->query('SHOW test.found'));
+	$undone += $found[0];
+	$overtaken += $found[1];
+}
+is($undone, 0, 'one bucket: no pin undoes the other session\'s');
+cmp_ok($overtaken, '>', 0, "... which had pinned a later position $overtaken times meanwhile");
 done_testing();

@@ -12,11 +12,16 @@
 #define MOST_COROUTINES 8
 #define MOST_STEPS 128
 #define STACK_SIZE (64 * 1024)
-#define MOST_STATES (UINT64_C(1) << 22)
+#define MOST_STATES (UINT64_C(1) << 20)
 
+/*
+ * ucontext gives a coroutine its stack.  All later changes between stacks are
+ * jumps: each swapcontext() would be two system calls, and there are millions.
+ */
 typedef struct Coroutine
 {
-	ucontext_t	context;
+	jmp_buf		entry;			/* where its body begins */
+	jmp_buf		stop;			/* where it stopped */
 	void		(*body) (int argument);
 	int			argument;
 	bool		finished;
@@ -34,8 +39,9 @@ typedef struct Pick
 static Coroutine coroutine[MOST_COROUTINES];
 static char stack[MOST_COROUTINES][STACK_SIZE] __attribute__((aligned(16)));
 static int	coroutine_count;
+static int	stack_count;		/* coroutines that have their stack */
 static Coroutine *running;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 
 /* The states that were seen, by their hash; 0 is a free place. */
 static uint64_t seen[MOST_STATES];
@@ -64,43 +70,66 @@ rpin_test_step(const uint64_t *word)
 	/* Preparing and judging is not scheduled. */
 	if (running == NULL)
 		return;
-	swapcontext(&running->context, &scheduler);
+	if (_setjmp(running->stop) == 0)
+		_longjmp(scheduler, 1);
 	if (word == NULL)
 		running->read = ++running->rests;
 	else
 		running->read = rpin_test_mix(running->read * 31 + *word + 1);
 }
 
+/* On the stack of the coroutine.  Never returns; begins anew at its entry. */
 static void
-start(void)
+live(void)
 {
+	_setjmp(running->entry);
 	running->body(running->argument);
 	running->finished = true;
 	running->read = 0;
+	_longjmp(scheduler, 1);
 }
 
 static void
-resume(Coroutine *which)
+resume(Coroutine *which, jmp_buf from)
 {
 	running = which;
-	swapcontext(&scheduler, &which->context);
+	if (_setjmp(scheduler) == 0)
+		_longjmp(from, 1);
 	running = NULL;
 }
 
-/* Brings a coroutine to its first stop. */
+/* Enters a coroutine on its new stack, up to its first stop. */
 static void
-make(int which)
+make_stack(int which)
+{
+	ucontext_t	context;
+
+	getcontext(&context);
+	context.uc_stack.ss_sp = stack[which];
+	context.uc_stack.ss_size = STACK_SIZE;
+	context.uc_link = NULL;
+	makecontext(&context, live, 0);
+	running = &coroutine[which];
+	if (_setjmp(scheduler) == 0)
+		setcontext(&context);
+	running = NULL;
+}
+
+/* Brings a coroutine from its beginning to its first stop. */
+static void
+begin_anew(int which)
 {
 	Coroutine  *each = &coroutine[which];
 
 	each->finished = false;
 	each->rests = each->read = 0;
-	getcontext(&each->context);
-	each->context.uc_stack.ss_sp = stack[which];
-	each->context.uc_stack.ss_size = STACK_SIZE;
-	each->context.uc_link = &scheduler;
-	makecontext(&each->context, start, 0);
-	resume(each);
+	if (which < stack_count)
+		resume(each, each->entry);
+	else
+	{
+		make_stack(which);
+		stack_count++;
+	}
 }
 
 static int
@@ -113,13 +142,15 @@ unfinished(void)
 	return count;
 }
 
-static Coroutine *
-picked(int which)
+/* Lets the which-th of those that have not finished go on. */
+static void
+resume_picked(int which)
 {
-	for (int i = 0; i < coroutine_count; i++)
-		if (!coroutine[i].finished && which-- == 0)
-			return &coroutine[i];
-	return NULL;
+	int			i = 0;
+
+	while (coroutine[i].finished || which-- > 0)
+		i++;
+	resume(&coroutine[i], coroutine[i].stop);
 }
 
 /* Was this state seen before?  From now on it was. */
@@ -151,7 +182,7 @@ run_schedule(const RpinTestCalls *calls, Pick *pick, int count)
 {
 	calls->begin();
 	for (int i = 0; i < coroutine_count; i++)
-		make(i);
+		begin_anew(i);
 	for (int step = 0;; step++)
 	{
 		int			of = unfinished();
@@ -167,7 +198,7 @@ run_schedule(const RpinTestCalls *calls, Pick *pick, int count)
 
 		/* The same picks lead to the same place, or all this means nothing. */
 		assert_int_equal(pick[step].of, of);
-		resume(picked(pick[step].which));
+		resume_picked(pick[step].which);
 	}
 }
 

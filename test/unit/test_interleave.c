@@ -30,13 +30,14 @@ typedef struct Commit
 	CommitKind	kind;
 } Commit;
 
-/* Keys 5 and 6 share a bucket, OTHER is in another one. */
+/* Keys 5 and 6 share a bucket, OTHER is in another one.  5 is read. */
+#define READ 5
 #define OTHER UINT64_MAX
 
 static const Commit commits[] = {
-	{5, 200, RECORDS_FIRST}, {5, 200, RAISES_FIRST},
+	{READ, 200, RECORDS_FIRST}, {READ, 200, RAISES_FIRST},
 	{6, 300, RECORDS_FIRST}, {6, 300, RAISES_FIRST},
-	{OTHER, 300, RECORDS_FIRST}, {5, 300, RECORDS_FIRST},
+	{OTHER, 300, RECORDS_FIRST}, {READ, 300, RECORDS_FIRST},
 	{0, 250, PINS_ALL}, {0, 350, PINS_ALL},
 };
 
@@ -58,7 +59,6 @@ static struct
 
 static uint64_t first_floor;	/* of the next run; 0: a fresh table */
 static uint64_t fullness;		/* keys that are in bucket 0 before */
-static uint64_t reader_key;
 static uint64_t greatest_seen;
 static uint64_t readings[2];	/* not quiet, quiet */
 static uint64_t stale_candidates;
@@ -101,7 +101,7 @@ set_floor(int floor)
 }
 
 static void
-read_key(int fingerprint)
+read_key(int unused)
 {
 	RpinLookup	lookup;
 	bool		quiet;
@@ -115,7 +115,7 @@ read_key(int fingerprint)
 	/* While there is no floor it is not said what a lookup answers. */
 	if (quiet || table->marks.floor == 0)
 		return;
-	lookup = rpin_table_lookup(table, reader_key);
+	lookup = rpin_table_lookup(table, READ);
 	notes.required = lookup.lsn;
 	notes.pending = lookup.pending;
 }
@@ -136,7 +136,7 @@ begin(void)
 }
 
 static uint64_t
-state(void)
+hash(void)
 {
 	return rpin_test_hash(rpin_test_hash(0, &notes, sizeof(notes)), table,
 						  rpin_table_size(TABLE_KEYS));
@@ -174,7 +174,7 @@ is_stale(uint64_t replay_lsn)
 	for (size_t c = 0; c < lengthof(commits); c++)
 		if ((notes.saw_visible & (UINT64_C(1) << c)) != 0 &&
 			(notes.quiet || commits[c].kind == PINS_ALL ||
-			 commits[c].fingerprint == reader_key) &&
+			 commits[c].fingerprint == READ) &&
 			replay_lsn < commits[c].lsn)
 			return true;
 	return false;
@@ -262,173 +262,85 @@ judge_end(void)
 					 RPIN_REASON_REPLICA_CAUGHT_UP);
 }
 
-static void
-add_commit(int number)
+typedef struct Scenario
 {
-	rpin_test_schedule_add(commits[number].kind == PINS_ALL
-						   ? write_commit_for_all : write_commit, number);
-}
+	const char *name;
+	const char *commits;		/* their numbers, a digit each */
+	uint64_t	first_floor;
+	int			floors[2];		/* that are set meanwhile; 0: none */
+	uint64_t	fullness;
+} Scenario;
 
-static void
-run(void)
-{
-	static const RpinTestCalls calls = {begin, check, judge_end, state};
-
-	readings[0] = readings[1] = stale_candidates = 0;
-	rpin_test_schedule_run(&calls);
-
-	/* Both ways were taken, and there was something to get wrong. */
-	assert_true(readings[0] > 0 && readings[1] > 0 && stale_candidates > 0);
-}
+static Scenario scenarios[] = {
+	{"record, then greatest", "0", 100, {0, 0}, 0},
+	{"greatest, then record", "1", 100, {0, 0}, 0},
+	{"two keys of a bucket", "12", 100, {0, 0}, 0},
+	{"two keys of a full bucket", "03", 100, {0, 0}, RPIN_BUCKET_SLOTS},
+	{"keys of two buckets", "04", 100, {0, 0}, 0},
+	{"one key twice", "15", 100, {0, 0}, 0},
+	{"three commits", "034", 100, {0, 0}, 0},
+	{"all keys", "6", 100, {0, 0}, 0},
+	{"one key and all keys", "06", 100, {0, 0}, 0},
+	{"all keys twice", "67", 100, {0, 0}, 0},
+	{"fresh table, floor below the commit", "0", 0, {150, 0}, 0},
+	{"fresh table, floor beyond the commit", "1", 0, {250, 0}, 0},
+	{"fresh table, two floors", "0", 0, {150, 250}, 0},
+	{"fresh table, floor and all keys", "36", 0, {300, 0}, 0},
+};
 
 static int
-set_up(void **unused)
+set_up(void **state)
 {
-	rpin_test_schedule_clear();
-	first_floor = 100;
-	fullness = 0;
-	reader_key = 5;
-	rpin_test_schedule_add(read_key, 0);
+	const Scenario *scenario = *state;
+
+	first_floor = scenario->first_floor;
+	fullness = scenario->fullness;
+	readings[0] = readings[1] = stale_candidates = 0;
 	table = aligned_alloc(RPIN_CACHE_LINE, rpin_table_size(TABLE_KEYS));
+
+	rpin_test_schedule_clear();
+	rpin_test_schedule_add(read_key, 0);
+	for (const char *digit = scenario->commits; *digit != '\0'; digit++)
+	{
+		int			number = *digit - '0';
+
+		rpin_test_schedule_add(commits[number].kind == PINS_ALL
+							   ? write_commit_for_all : write_commit, number);
+	}
+	for (size_t i = 0; i < lengthof(scenario->floors); i++)
+		if (scenario->floors[i] != 0)
+			rpin_test_schedule_add(set_floor, scenario->floors[i]);
 	return table == NULL;
 }
 
 static int
-tear_down(void **unused)
+tear_down(void **state)
 {
 	free(table);
 	return 0;
 }
 
 static void
-test_record_then_greatest(void **unused)
+test_scenario(void **state)
 {
-	add_commit(0);
-	run();
-}
+	static const RpinTestCalls calls = {begin, check, judge_end, hash};
 
-static void
-test_greatest_then_record(void **unused)
-{
-	add_commit(1);
-	run();
-}
+	rpin_test_schedule_run(&calls);
 
-static void
-test_pins_all(void **unused)
-{
-	add_commit(6);
-	run();
+	/* Both ways were taken, and there was something to get wrong. */
+	assert_true(readings[0] > 0 && readings[1] > 0 && stale_candidates > 0);
 }
-
-/* The keys' bucket is full: to record one evicts another. */
-static void
-test_eviction(void **unused)
-{
-	fullness = RPIN_BUCKET_SLOTS;
-	add_commit(0);
-	add_commit(3);
-	run();
-}
-
-static void
-test_two_keys_of_a_bucket(void **unused)
-{
-	add_commit(1);
-	add_commit(2);
-	run();
-}
-
-static void
-test_keys_of_two_buckets(void **unused)
-{
-	add_commit(0);
-	add_commit(4);
-	run();
-}
-
-static void
-test_one_key_twice(void **unused)
-{
-	add_commit(1);
-	add_commit(5);
-	run();
-}
-
-static void
-test_one_key_and_all(void **unused)
-{
-	add_commit(0);
-	add_commit(6);
-	run();
-}
-
-static void
-test_all_twice(void **unused)
-{
-	add_commit(6);
-	add_commit(7);
-	run();
-}
-
-/* A fresh table: the floor is set meanwhile, below or beyond the commit. */
-static void
-test_floor_below(void **unused)
-{
-	first_floor = 0;
-	add_commit(0);
-	rpin_test_schedule_add(set_floor, 150);
-	run();
-}
-
-static void
-test_floor_beyond(void **unused)
-{
-	first_floor = 0;
-	add_commit(1);
-	rpin_test_schedule_add(set_floor, 250);
-	run();
-}
-
-static void
-test_two_floors(void **unused)
-{
-	first_floor = 0;
-	rpin_test_schedule_add(set_floor, 150);
-	rpin_test_schedule_add(set_floor, 250);
-	run();
-}
-
-static void
-test_floor_and_all(void **unused)
-{
-	first_floor = 0;
-	add_commit(6);
-	rpin_test_schedule_add(set_floor, 300);
-	run();
-}
-
-#define interleave(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		interleave(test_record_then_greatest),
-		interleave(test_greatest_then_record),
-		interleave(test_pins_all),
-		interleave(test_eviction),
-		interleave(test_two_keys_of_a_bucket),
-		interleave(test_keys_of_two_buckets),
-		interleave(test_one_key_twice),
-		interleave(test_one_key_and_all),
-		interleave(test_all_twice),
-		interleave(test_floor_below),
-		interleave(test_floor_beyond),
-		interleave(test_two_floors),
-		interleave(test_floor_and_all),
-	};
+	struct CMUnitTest tests[lengthof(scenarios)];
 
+	for (size_t i = 0; i < lengthof(scenarios); i++)
+		tests[i] = (struct CMUnitTest)
+	{
+		scenarios[i].name, test_scenario, set_up, tear_down, &scenarios[i]
+	};
 	rpin_test_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
