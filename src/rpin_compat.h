@@ -22,6 +22,15 @@
 	CreateWaitEventSet(TopMemoryContext, size)
 #endif
 
+/* 16: what the parser calls answers whether to go on. */
+#if PG_VERSION_NUM >= 160000
+#define RpinJsonResult JsonParseErrorType
+#define RPIN_JSON_GO_ON return JSON_SUCCESS
+#else
+#define RpinJsonResult void
+#define RPIN_JSON_GO_ON return
+#endif
+
 /*
  * 17: a lexer is made in memory of the caller's, or of its own.  Without the
  * wish for escapes it allocates nothing but itself.

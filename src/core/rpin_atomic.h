@@ -64,6 +64,14 @@ rpin_atomic_swap(uint64_t *word, uint64_t expected, uint64_t value)
 									   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+/* Writes value; what was there before. */
+static inline uint64_t
+rpin_atomic_exchange(uint64_t *word, uint64_t value)
+{
+	RPIN_ATOMIC_STEP();
+	return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+}
+
 /* Raises the word to value, never lowers it.  True when it was raised. */
 static inline bool
 rpin_atomic_raise(uint64_t *word, uint64_t value)

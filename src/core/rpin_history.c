@@ -158,6 +158,8 @@ RpinReason
 rpin_history_resolve(const RpinHistory *history, uint64_t system_identifier,
 					 uint64_t end, const RpinPosition *position, uint64_t *lsn)
 {
+	uint64_t	kept = UINT64_MAX;	/* so much of the timeline is still ours */
+
 	if (position->system_identifier != system_identifier)
 		return RPIN_REASON_WRONG_CLUSTER;
 
@@ -169,11 +171,17 @@ rpin_history_resolve(const RpinHistory *history, uint64_t system_identifier,
 		return RPIN_REASON_NONE;
 	}
 
-	for (uint32_t i = 0; i < history->count; i++)
+	/*
+	 * From the youngest on: a recovery to a target can leave a timeline before
+	 * it began, and then cuts off the end of its ancestors as well.
+	 */
+	for (uint32_t i = history->count; i-- > 0;)
 	{
+		if (kept > history->ancestor[i].switch_lsn)
+			kept = history->ancestor[i].switch_lsn;
 		if (history->ancestor[i].timeline != position->timeline)
 			continue;
-		if (position->lsn > history->ancestor[i].switch_lsn)
+		if (position->lsn > kept)
 			return RPIN_REASON_WRITE_LOST;
 		*lsn = position->lsn;
 		return RPIN_REASON_NONE;

@@ -150,6 +150,7 @@ take_report(RpinReplica *replica, const RpinEvent *event, const RpinPace *pace)
 	if (state == RPIN_STATE_AHEAD)
 		replica->ahead_timeline = event->report->timeline;
 	else if (state == RPIN_STATE_OTHER_TIMELINE &&
+			 event->report->timeline != 0 &&
 			 event->report->timeline != replica->ahead_timeline)
 		replica->ahead_timeline = 0;
 

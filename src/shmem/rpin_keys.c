@@ -98,6 +98,7 @@ rpin_keys_record(uint64 fingerprint, XLogRecPtr lsn)
 	RpinPartition *partition = &keys->partition[number];
 	RpinRecorded recorded;
 
+	Assert(!XLogRecPtrIsInvalid(lsn));
 	LWLockAcquire(&locks[number].lock, LW_EXCLUSIVE);
 	recorded = rpin_table_record(&keys->table, fingerprint, lsn);
 	if (recorded == RPIN_RECORDED_NEW)

@@ -139,7 +139,6 @@ rpin_stats_may_log(RpinReason reason, int64 now, uint64 *left_out)
 		rpin_atomic_add(&limit->left_out, 1);
 		return false;
 	}
-	*left_out = rpin_atomic_read(&limit->left_out);
-	rpin_atomic_subtract(&limit->left_out, *left_out);
+	*left_out = rpin_atomic_exchange(&limit->left_out, 0);
 	return true;
 }

@@ -25,15 +25,19 @@
  * ended the page before (XLogBytePosToRecPtr against XLogBytePosToEndRecPtr).
  */
 XLogRecPtr
-rpin_wal_end(void)
+rpin_wal_end_of(XLogRecPtr insert)
 {
-	XLogRecPtr	insert = GetXLogInsertRecPtr();
-
 	if (XLogSegmentOffset(insert, wal_segment_size) == SizeOfXLogLongPHD)
 		return insert - SizeOfXLogLongPHD;
 	if (insert % XLOG_BLCKSZ == SizeOfXLogShortPHD)
 		return insert - SizeOfXLogShortPHD;
 	return insert;
+}
+
+XLogRecPtr
+rpin_wal_end(void)
+{
+	return rpin_wal_end_of(GetXLogInsertRecPtr());
 }
 
 XLogRecPtr

@@ -24,6 +24,10 @@
  */
 extern XLogRecPtr rpin_wal_end(void);
 
+/* The same step back for a position from elsewhere.  No record ends where it
+ * changes anything. */
+extern XLogRecPtr rpin_wal_end_of(XLogRecPtr insert);
+
 /*
  * The same, for a position that a client will wait for: asks the WAL writer to
  * flush it, since what is not flushed is not sent (up to wal_writer_delay,

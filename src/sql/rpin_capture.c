@@ -12,7 +12,8 @@
  *	COMMIT callbacks			positions recorded, pending down, token pushed
  *	locks are released, the client has its answer
  *
- * So nobody sees a row without either its pin or the pending mark (P1).  Errors
+ * So nobody sees a row without either its pin or the pending mark (P1), unless
+ * the transaction gets its xid only after PRE_COMMIT: then it has no rows.  Errors
  * are possible up to PRE_COMMIT and lead to an ABORT callback, which takes the
  * marks back.  From the commit record to the end of the COMMIT callbacks an
  * ERROR would be a PANIC of the whole cluster with the row committed, and
@@ -134,6 +135,7 @@ record(XLogRecPtr lsn)
 static void
 forget(void)
 {
+	Assert(transaction.marked == 0 && !transaction.marked_all);
 	rpin_keyset_clear(&transaction.keys);
 	transaction.has_session_key = false;
 	transaction.has_prepared = false;
@@ -179,7 +181,7 @@ static void
 after_abort(void)
 {
 	if (transaction.has_prepared)
-		record(rpin_wal_end());
+		record(rpin_wal_end_flushed_soon());
 	unmark_pending();
 	rpin_push_unsent();
 	forget();

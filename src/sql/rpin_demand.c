@@ -12,6 +12,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "../shmem/rpin_keys.h"
@@ -96,6 +97,7 @@ rpin_demand_add_keys(RpinDemand *demand, ArrayType *keys)
 		rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 	for (int i = 0; i < count; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (null[i])
 			rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 		else

@@ -118,7 +118,11 @@ find_name(const char *candidate)
 	return -1;
 }
 
-/* "high/low" as LSNs are written, of the current timeline. */
+/*
+ * "high/low" as LSNs are written, of the current timeline.  Publishers of these
+ * take them from pg_current_wal_insert_lsn(), which may stand behind a page
+ * header.
+ */
 static bool
 parse_lsn(const char *value, RpinPosition *position)
 {
@@ -131,7 +135,7 @@ parse_lsn(const char *value, RpinPosition *position)
 		sscanf(value, "%8x/%8x%n", &high, &low, &length) != 2 ||
 		value[length] != '\0')
 		return false;
-	*position = rpin_wal_position(((uint64) high << 32) | low);
+	*position = rpin_wal_position(rpin_wal_end_of(((uint64) high << 32) | low));
 	return position->lsn != 0;
 }
 
@@ -143,8 +147,12 @@ take_location(RpinEnvelope *envelope, int number)
 	char		value[RPIN_VALUE_SIZE];
 	RpinPosition *position = &envelope->position[envelope->count];
 
+	/* Each of our names once, so there is room for each position. */
 	if (envelope->names_seen & (1 << number))
+	{
 		envelope->unreadable = true;
+		return;
+	}
 	envelope->names_seen |= 1 << number;
 	if (lex->token_type != JSON_TOKEN_STRING)
 	{
@@ -156,49 +164,33 @@ take_location(RpinEnvelope *envelope, int number)
 		(!rpin_token_parse(value, strlen(value), position) &&
 		 !parse_lsn(value, position)))
 		envelope->unreadable = true;
-	else if (envelope->count < RPIN_LOCATION_NAMES - 1)
+	else
 		envelope->count++;
 }
 
-static void
+static RpinJsonResult
 begin_structure(void *state)
 {
 	RpinEnvelope *envelope = state;
 
 	envelope->depth++;
 	envelope->name_from = envelope->lex->token_terminator;
+	RPIN_JSON_GO_ON;
 }
 
-static void
+static RpinJsonResult
 end_structure(void *state)
 {
 	((RpinEnvelope *) state)->depth--;
+	RPIN_JSON_GO_ON;
 }
 
-/*
- * A field's name is over and its value comes next.  The name is what stands
- * between the end of the token before it and here.
- */
+/* A field of the message itself. */
 static void
-begin_field(void *state, char *fname, bool isnull)
+take_field(RpinEnvelope *envelope, const char *name)
 {
-	RpinEnvelope *envelope = state;
-	JsonLexContext *lex = envelope->lex;
-	char		name[RPIN_LOCATION_NAME_SIZE];
+	const JsonLexContext *lex = envelope->lex;
 
-	if (envelope->depth > 2 ||
-		!rpin_json_resolve(rpin_json_next_string(envelope->name_from, envelope->end),
-						   name, sizeof(name)))
-		name[0] = '\0';
-	if (envelope->depth == 2 && envelope->in_locations)
-	{
-		int			number = find_name(name);
-
-		if (number >= 0)
-			take_location(envelope, number);
-	}
-	if (envelope->depth != 1)
-		return;
 	envelope->in_locations = strcmp(name, RPIN_LOCATIONS) == 0;
 	if (envelope->in_locations)
 	{
@@ -211,13 +203,36 @@ begin_field(void *state, char *fname, bool isnull)
 														 envelope->end);
 }
 
+/*
+ * A field's name is over and its value comes next.  The name is what stands
+ * between the end of the token before it and here.
+ */
+static RpinJsonResult
+begin_field(void *state, char *fname, bool isnull)
+{
+	RpinEnvelope *envelope = state;
+	char		name[RPIN_LOCATION_NAME_SIZE];
+
+	if (envelope->depth > 2 ||
+		!rpin_json_resolve(rpin_json_next_string(envelope->name_from, envelope->end),
+						   name, sizeof(name)))
+		name[0] = '\0';
+	if (envelope->depth == 1)
+		take_field(envelope, name);
+	else if (envelope->depth == 2 && envelope->in_locations &&
+			 find_name(name) >= 0)
+		take_location(envelope, find_name(name));
+	RPIN_JSON_GO_ON;
+}
+
 /* The parser stands before the comma that the next name follows, or the end. */
-static void
+static RpinJsonResult
 end_field(void *state, char *fname, bool isnull)
 {
 	RpinEnvelope *envelope = state;
 
 	envelope->name_from = envelope->lex->token_terminator;
+	RPIN_JSON_GO_ON;
 }
 
 /*

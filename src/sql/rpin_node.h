@@ -3,7 +3,8 @@
  * rpin_node.h
  *	  How far the node asked has got, and what a token means on it.
  *
- * Works without preload.  Reads pg_wal at most once a session and timeline.
+ * Works without preload.  Reads the timeline's history file once a session, as
+ * soon as it is there.
  *
  *-------------------------------------------------------------------------
  */

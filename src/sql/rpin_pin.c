@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -37,6 +38,7 @@ pin_now_and_at_commit(const uint64 *fingerprint, int count)
 
 	for (int i = 0; i < count; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		rpin_keys_record(fingerprint[i], end);
 		rpin_capture_arm(fingerprint[i]);
 	}
@@ -150,8 +152,11 @@ checked_fingerprints(ArrayType *keys, int *count)
 				 errmsg("array of session keys must not be empty")));
 	fingerprint = palloc(*count * sizeof(uint64));
 	for (int i = 0; i < *count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		fingerprint[i] = checked_fingerprint(null[i] ? NULL :
 											 DatumGetTextPP(element[i]));
+	}
 	return fingerprint;
 }
 

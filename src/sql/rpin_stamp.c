@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
@@ -78,6 +79,17 @@ merge_locations(Jsonb *payload, Datum ours)
 											  ours));
 }
 
+/*
+ * A setting that came with the connection was never checked for its encoding: one
+ * that is not valid is left out.
+ */
+static bool
+is_usable(const char *correlation_id)
+{
+	return correlation_id != NULL && correlation_id[0] != '\0' &&
+		pg_verifymbstr(correlation_id, strlen(correlation_id), true);
+}
+
 /* {"wal_locations": {...}, "correlation_id": "..."} */
 static Datum
 build_addition(Jsonb *locations, const char *correlation_id)
@@ -90,7 +102,7 @@ build_addition(Jsonb *locations, const char *correlation_id)
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	push_string(&state, WJB_KEY, RPIN_LOCATIONS, strlen(RPIN_LOCATIONS));
 	(void) pushJsonbValue(&state, WJB_VALUE, &value);
-	if (correlation_id != NULL && correlation_id[0] != '\0')
+	if (is_usable(correlation_id))
 		push_field(&state, RPIN_CORRELATION, strlen(RPIN_CORRELATION),
 				   correlation_id, strlen(correlation_id));
 	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,

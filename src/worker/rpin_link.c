@@ -283,8 +283,18 @@ finish_statement(RpinLink *link, RpinReport *report)
 static RpinProgress
 advance_statement(RpinLink *link, RpinReport *report)
 {
+	PGnotify   *notify;
+
 	if (!PQconsumeInput(link->conn))
 		return fail_as_lost(link);
+
+	/* Nobody listens here, and libpq would keep them all. */
+	notify = PQnotifies(link->conn);
+	if (notify != NULL)
+	{
+		PQfreemem(notify);
+		return fail(link, RPIN_STATE_NONSENSE, "a notification that nobody asked for");
+	}
 	flush(link);
 	while (!link->broken && !PQisBusy(link->conn))
 	{

@@ -6,7 +6,9 @@
  * The sampler knows connections through this table of functions only, so a test
  * can put another one in its place.  The one over libpq is in rpin_link.c.
  *
- * No function blocks, throws, or frees what it did not make.  A link belongs to
+ * No function throws, or frees what it did not make.  None waits for the other
+ * side; but libpq reads the password and key files, resolves names, and does
+ * whatever work the other side's messages ask of it.  A link belongs to
  * the process that opened it.
  *
  *-------------------------------------------------------------------------

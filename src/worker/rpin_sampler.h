@@ -4,8 +4,8 @@
  *	  All replicas: their state machines, their links, their rows on the board.
  *
  * Belongs to the sampler process; its loop is in rpin_worker.c.  Nothing here
- * waits.  Memory is taken when the sampler is made and when it is configured,
- * never while it samples.  Times are microseconds of rpin_clock_now().
+ * waits.  Memory is taken when the sampler is made, when it is configured and
+ * when it connects, never for a sample.  Times are microseconds of rpin_clock_now().
  *
  *-------------------------------------------------------------------------
  */

@@ -87,21 +87,6 @@ leave(int code, Datum argument)
 	rpin_board_worker_detach();
 }
 
-static void
-start(void)
-{
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	BackgroundWorkerUnblockSignals();
-
-	rpin_conninfo_clear_environment();
-	rpin_keys_ensure_floor();
-	sampler = rpin_sampler_create(&rpin_link_libpq);
-	configure();
-	rpin_board_worker_attach();
-	before_shmem_exit(leave, (Datum) 0);
-}
-
 /* Made anew as a whole: see rpin_sampler_take_rewire(). */
 static void
 rebuild_wait_set(void)
@@ -121,6 +106,27 @@ rebuild_wait_set(void)
 			AddWaitEventToSet(wait_set, interest, fd, NULL,
 							  (void *) (intptr_t) i);
 	}
+}
+
+static void
+start(void)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+
+	rpin_conninfo_clear_environment();
+	rpin_keys_ensure_floor();
+	sampler = rpin_sampler_create(&rpin_link_libpq);
+	configure();
+	rpin_board_worker_attach();
+	before_shmem_exit(leave, (Datum) 0);
+
+	/*
+	 * Its descriptor before those of any connection: when they run out, some
+	 * replicas cannot be reached, and the others are sampled.
+	 */
+	rebuild_wait_set();
 }
 
 /*

@@ -309,7 +309,7 @@ is(has_note($r2, $note), 1, '... when the row is there');
 # token on a replica covers the row already then.
 sub row_seen_early
 {
-	my $tables = 1500;
+	my $tables = 800;
 	$writer->query("DO 'BEGIN FOR i IN 1..$tables LOOP EXECUTE format(''CREATE TABLE d%s ()'', i); END LOOP; END'");
 	wait_for_replay($primary, $r1);
 	my $before = value($writer->query('SELECT pg_current_wal_insert_lsn()'));
