@@ -19,6 +19,8 @@ typedef struct Shared
 {
 	uint64_t	sum;
 	uint64_t	swaps;
+	uint64_t	bag;			/* ones that nobody has taken out yet */
+	uint64_t	taken;			/* and that somebody has */
 	uint64_t	greatest;
 	uint64_t	raised;			/* how often it was */
 	uint64_t	lowered;		/* how often somebody saw it shrink */
@@ -40,6 +42,10 @@ test_alone(void **state)
 	assert_false(rpin_atomic_swap(&word, 5, 6));
 	assert_int_equal(word, UINT64_MAX);
 	assert_true(rpin_atomic_swap(&word, UINT64_MAX, 6));
+	assert_int_equal(word, 6);
+
+	assert_int_equal(rpin_atomic_exchange(&word, 9), 6);
+	assert_int_equal(rpin_atomic_exchange(&word, 6), 9);
 	assert_int_equal(word, 6);
 
 	assert_false(rpin_atomic_raise(&word, 5));
@@ -65,6 +71,9 @@ work(void *argument)
 			seen = rpin_atomic_read(&shared->swaps);
 		while (!rpin_atomic_swap(&shared->swaps, seen, seen + 1));
 
+		rpin_atomic_add(&shared->bag, 1);
+		rpin_atomic_add(&shared->taken, rpin_atomic_exchange(&shared->bag, 0));
+
 		if (rpin_atomic_raise(&shared->greatest, i))
 			rpin_atomic_add(&shared->raised, 1);
 		seen = rpin_atomic_read(&shared->greatest);
@@ -88,6 +97,7 @@ test_threads(void **state)
 
 	assert_int_equal(shared.sum, 2 * THREADS * ROUNDS);
 	assert_int_equal(shared.swaps, THREADS * ROUNDS);
+	assert_int_equal(shared.bag + shared.taken, THREADS * ROUNDS);
 	assert_int_equal(shared.greatest, ROUNDS);
 	assert_int_equal(shared.lowered, 0);
 
