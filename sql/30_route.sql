@@ -88,8 +88,7 @@ EXECUTE decide('user:1', NULL);
 EXECUTE decide(NULL, NULL);
 DEALLOCATE decide;
 
--- An array that came as a text is a key like any other: nothing is in sync by
--- accident.
+-- An array that came as a text is no session key: nothing is in sync by accident.
 SELECT reason, required < :'pinned' AS of_another_key
 FROM replica_pin.route('{user:1}');
 

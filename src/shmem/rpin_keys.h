@@ -38,6 +38,17 @@ extern void rpin_keys_shmem_request(void);
 extern void rpin_keys_shmem_init(void);
 
 /*
+ * Is this text a session key?  An empty one is not, and neither is an array as
+ * text, {...}: drivers send a list of keys as that, untyped, to a function for
+ * one key, which would then decide on a key that nobody ever pinned.
+ */
+static inline bool
+rpin_keys_is_key(const char *key, size_t length)
+{
+	return length > 0 && !(key[0] == '{' && key[length - 1] == '}');
+}
+
+/*
  * What stands for a session key: a hash of all its bytes, by a seed that is
  * drawn anew at each start.  length > 0.
  */

@@ -71,7 +71,7 @@ rpin_demand_add_key(RpinDemand *demand, text *key)
 	add_share(demand, key);
 	if (demand->fault != RPIN_REASON_NONE)
 		return;
-	if (VARSIZE_ANY_EXHDR(key) == 0)
+	if (!rpin_keys_is_key(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)))
 	{
 		rpin_demand_add_fault(demand, RPIN_REASON_NO_SESSION_KEY);
 		return;

@@ -64,6 +64,12 @@ checked_fingerprint(text *key)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("session key must not be empty")));
+	if (!rpin_keys_is_key(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("session key must not be an array"),
+				 errdetail("It begins with \"{\" and ends with \"}\", as an array that a driver sent as text."),
+				 errhint("Use replica_pin.pin_all(), route_all() and is_any_pinned() for several session keys.")));
 	return rpin_keys_fingerprint(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
 }
 

@@ -13,6 +13,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
+#include "../shmem/rpin_keys.h"
 #include "rpin_decision.h"
 #include "rpin_envelope.h"
 #include "rpin_row.h"
@@ -53,7 +54,8 @@ rpin_is_pinned(PG_FUNCTION_ARGS)
 	RpinDemand	demand;
 
 	rpin_demand_begin(&demand);
-	if (key != NULL && VARSIZE_ANY_EXHDR(key) > 0 &&
+	if (key != NULL &&
+		rpin_keys_is_key(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)) &&
 		rpin_decision_is_nothing_pinned(&demand))
 		PG_RETURN_BOOL(false);
 	rpin_demand_add_key(&demand, key);

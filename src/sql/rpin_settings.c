@@ -63,6 +63,29 @@ check_conninfo(char **newval, void **extra, GucSource source)
 	return false;
 }
 
+/* Hashed at every commit, where nothing may take long (P5). */
+#define RPIN_SESSION_KEY_LIMIT 8192
+
+static bool
+check_session_key(char **newval, void **extra, GucSource source)
+{
+	size_t		length = strlen(*newval);
+
+	if (length > RPIN_SESSION_KEY_LIMIT)
+	{
+		GUC_check_errmsg("invalid value for parameter \"replica_pin.session_key\"");
+		GUC_check_errdetail("It is longer than %d bytes.", RPIN_SESSION_KEY_LIMIT);
+		return false;
+	}
+	if (length > 0 && !rpin_keys_is_key(*newval, length))
+	{
+		GUC_check_errdetail("It is an array, and the setting is one session key.");
+		GUC_check_errhint("Call replica_pin.pin_all() in the transaction for several session keys.");
+		return false;
+	}
+	return true;
+}
+
 static bool
 check_location_names(char **newval, void **extra, GucSource source)
 {
@@ -139,7 +162,7 @@ define_capture(void)
 							   "The session key that commits of this session pin.",
 							   "The value in force at commit counts; empty for none.",
 							   &rpin_session_key, "",
-							   PGC_USERSET, 0, NULL, NULL, NULL);
+							   PGC_USERSET, 0, check_session_key, NULL, NULL);
 	DefineCustomBoolVariable("replica_pin.capture",
 							 "Whether commits pin replica_pin.session_key.",
 							 "Keys that pin() or pin_row() armed are pinned in any case.",

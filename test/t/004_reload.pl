@@ -222,4 +222,26 @@ subtest 'connection options' => sub {
 	ok(poll_until(sub { samplers($r1) }), 'taking the setting out makes it the default');
 };
 
+# There is no old value at a start: then the default stands, and the server runs.
+subtest 'a start with what cannot be read' => sub {
+	my $secret = 'C0rrect';
+	my $offset = -s $primary->logfile;
+	$primary->adjust_conf('postgresql.conf', 'replica_pin\.\w+', undef);
+	$primary->append_conf('postgresql.conf', "replica_pin.replicas = 'a=h1, b=:1'");
+	$primary->append_conf('postgresql.conf', "replica_pin.conninfo = 'password=$secret'");
+	$primary->restart;
+	my $log = slurp_file($primary->logfile, $offset);
+	like($log, qr/DETAIL:  Entry 2, at character 7: [^\n]*the host is empty/, 'the log names the place');
+	like($log, qr/DETAIL:  [^\n]*Option "password"/, 'and what is wrong with the options');
+	$primary->reload;
+	$asked = session($primary);
+	is(ask($asked, 'SHOW replica_pin.replicas'), '', 'no list');
+	is(ask($asked, 'SHOW replica_pin.conninfo'), 'dbname=postgres', 'no options');
+	ok(poll_until(sub { route($asked, 'k')->{reason} eq 'no_replicas' }), 'no replicas');
+
+	configure($primary, 'replica_pin.conninfo' => undef, 'replica_pin.replicas' => replica_list($r1));
+	all_named('r1', 'a good list needs no restart');
+	unlike(slurp_file($primary->logfile, $offset), qr/$secret/, 'the log has no secret');
+};
+
 done_testing();

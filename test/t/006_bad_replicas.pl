@@ -204,20 +204,21 @@ subtest 'a replica that stands still' => sub {
 	ok(poll_until(sub { samplers($frozen) =~ /^\d+$/ }), 'one connection is left');
 };
 
-subtest 'hundreds of failures leave nothing behind' => sub {
+subtest 'a hundred failures leave nothing behind' => sub {
 	watch_good();
 	my $before = descriptors();
 	my @kind = qw(refusing closing garbage web wrong_password starting full mute words);
 	my $failures = 0;
-	for my $round (1 .. 4)
+	for my $round (1 .. 2)
 	{
 		my $list = join ', ', $good_list, map { my $kind = $kind[ $_ % @kind ]; "x$round$_=127.0.0.1:$bad{$kind}[0]" } 1 .. 40;
 		configure($primary, 'replica_pin.replicas' => $list);
 		my $sum;
 		ok( poll_until(
 				sub {
+					return 0 unless replica_state($asked, "x${round}40");
 					$sum = ask($asked, 'SELECT sum(failures) FROM replica_pin.replicas');
-					return $sum > 50 && replica_state($asked, "x${round}40");
+					return $sum > 60;
 				}),
 			'many failures') or diag($sum);
 		cmp_ok(descriptors(), '<=', $before + 41, 'at most one descriptor for each');
@@ -225,7 +226,7 @@ subtest 'hundreds of failures leave nothing behind' => sub {
 	}
 	configure($primary, 'replica_pin.replicas' => $good_list);
 	note "$failures failures";
-	cmp_ok($failures, '>', 200, 'hundreds in all');
+	cmp_ok($failures, '>', 100, 'more than a hundred in all');
 	ok(poll_until(sub { descriptors() == $before }), 'all descriptors are closed') or diag(descriptors() . " != $before");
 	ok(poll_until(sub { samplers($_) =~ /^\d+$/ }), $_->name . ' has one connection') for $good, $bare;
 
