@@ -42,7 +42,8 @@ typedef struct RpinListError
 } RpinListError;
 
 /*
- * Reads a list of at most `size` entries.  Answers how many there are, 0 for a blank text; or -1 with *error filled.
+ * Reads a list of at most `size` entries.  Answers how many there are, 0 for a
+ * blank text; or -1 with *error filled.
  */
 extern int	rpin_list_parse(const char *text, RpinAddress *address, int size,
 							RpinListError *error);
