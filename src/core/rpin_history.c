@@ -160,7 +160,7 @@ rpin_history_resolve(const RpinHistory *history, uint64_t system_identifier,
 {
 	uint64_t	kept = UINT64_MAX;	/* so much of the timeline is still ours */
 
-	if (position->system_identifier != system_identifier)
+		if (position->system_identifier != system_identifier)
 		return RPIN_REASON_WRONG_CLUSTER;
 
 	if (position->timeline == history->timeline)
@@ -172,8 +172,8 @@ rpin_history_resolve(const RpinHistory *history, uint64_t system_identifier,
 	}
 
 	/*
-	 * From the youngest on: a recovery to a target can leave a timeline before
-	 * it began, and then cuts off the end of its ancestors as well.
+	 * From the youngest on: a recovery to a target can leave a timeline
+	 * before it began, and then cuts off the end of its ancestors as well.
 	 */
 	for (uint32_t i = history->count; i-- > 0;)
 	{

@@ -53,7 +53,7 @@ append_to_file($passfile, "127.0.0.1:$wrong_port:*:sampler:$wrong\n*:*:*:sampler
 chmod 0600, $passfile;
 
 my @node_status = (1, undef, 't', 'f', 1, undef, '0/3000000');
-my $column = RpinFake::result(7, \@node_status);
+my $answer = RpinFake::result(7, \@node_status);
 my $unreachable = 'unreachable';
 
 # name => [port, state, text]
@@ -81,13 +81,13 @@ my %bad = (
 	nulls => [ fake_postgres(answer => RpinFake::result(7, [ (undef) x 7 ])), 'nonsense', qr/answered something else/ ],
 	words => [ fake_postgres(answer => RpinFake::result(7, [qw(one two t f three four five)])),
 		'nonsense', qr/answered something else/ ],
-	twice => [ fake_postgres(answer => $column =~ s/Z....I$//sr . RpinFake::result(7, \@node_status)),
+	twice => [ fake_postgres(answer => $answer =~ s/Z....I$//sr . RpinFake::result(7, \@node_status)),
 		'nonsense', qr/one question had two answers/ ],
 	error => [ fake_postgres(answer => RpinFake::error('XX000', "it broke \xe4\x1b[31m\nhere") . RpinFake::ready()),
 		'query_failed', qr/^it broke \?\?\[31m$/ ],
 	noise => [ fake_postgres(answer => "D\0\0\0\1" . 'x' x 100), 'connection_lost', qr/./ ],
 	enormous => [ fake_postgres(answer => "D\x7f\xff\xff\xff" . 'x' x 100), 'connection_lost|timed_out', qr/./ ],
-	fake => [ fake_postgres(answer => $column), 'other_cluster', undef ],
+	fake => [ fake_postgres(answer => $answer), 'other_cluster', undef ],
 	other => [ $other->port, 'other_cluster', undef ],
 	promoted => [ $promoted->port, 'not_a_replica', undef ],
 	myself => [ $primary->port, 'self', undef ]);
