@@ -13,10 +13,10 @@ EXTENSION = replica_pin
 DATA = $(sort $(wildcard replica_pin--*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS = --temp-instance=$(CURDIR)/tmp_check/regress \
+REGRESS_OPTS = --temp-instance=$(CURDIR)/tmp_check_regress \
 	--temp-config=$(CURDIR)/test/regress.conf
 ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
-ISOLATION_OPTS = --temp-instance=$(CURDIR)/tmp_check/isolation \
+ISOLATION_OPTS = --temp-instance=$(CURDIR)/tmp_check_isolation \
 	--temp-config=$(CURDIR)/test/regress.conf
 TAP_TESTS = 1
 PROVE_TESTS = $(sort $(wildcard test/t/*.pl))
@@ -35,7 +35,7 @@ ifdef ASSERTS
 PG_CFLAGS += -DUSE_ASSERT_CHECKING=1
 endif
 
-EXTRA_CLEAN = build tmp_check output_iso
+EXTRA_CLEAN = build tmp_check tmp_check_regress tmp_check_isolation output_iso
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)

@@ -160,7 +160,7 @@ rpin_history_resolve(const RpinHistory *history, uint64_t system_identifier,
 {
 	uint64_t	kept = UINT64_MAX;	/* so much of the timeline is still ours */
 
-		if (position->system_identifier != system_identifier)
+	if (position->system_identifier != system_identifier)
 		return RPIN_REASON_WRONG_CLUSTER;
 
 	if (position->timeline == history->timeline)
