@@ -271,7 +271,23 @@ rpin_sampler_run(RpinSampler *sampler)
 }
 
 bool
-rpin_sampler_is_relaxed(const RpinSampler *sampler)
+rpin_sampler_wants_news(const RpinSampler *sampler)
+{
+	int64		soon = rpin_clock_now() + sampler->pace.min_sample_interval;
+
+	for (int i = 0; i < sampler->board->count; i++)
+	{
+		const RpinReplica *replica = &sampler->board->row[i].replica;
+
+		if (replica->phase == RPIN_PHASE_IDLE &&
+			replica->state == RPIN_STATE_SAMPLED && replica->deadline > soon)
+			return true;
+	}
+	return false;
+}
+
+bool
+rpin_sampler_is_current(const RpinSampler *sampler)
 {
 	XLogRecPtr	greatest = rpin_keys_greatest();
 

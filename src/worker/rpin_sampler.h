@@ -43,8 +43,15 @@ extern int64 rpin_sampler_run(RpinSampler *sampler);
 /* Looks at the link of the i-th replica: its socket is ready. */
 extern void rpin_sampler_ready(RpinSampler *sampler, int index);
 
-/* Is every replica as far as anybody waits for?  Then news must wake us. */
-extern bool rpin_sampler_is_relaxed(const RpinSampler *sampler);
+/*
+ * Would a new position that somebody waits for change when a replica is asked?
+ * Only if one is at rest for longer than it then would be.  Whoever commits pays
+ * for waking us, so nobody shall for nothing.
+ */
+extern bool rpin_sampler_wants_news(const RpinSampler *sampler);
+
+/* Is there none that rpin_sampler_run() has not seen? */
+extern bool rpin_sampler_is_current(const RpinSampler *sampler);
 
 /*
  * What to wait for.  The number of replicas, and of each one the socket (-1:

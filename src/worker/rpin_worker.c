@@ -143,8 +143,13 @@ wait_for_work(int64 deadline)
 
 	if (rpin_sampler_take_rewire(sampler))
 		rebuild_wait_set();
-	rpin_board_worker_asleep(true);
-	rest = rpin_sampler_is_relaxed(sampler) ? deadline - rpin_clock_now() : 0;
+	rest = deadline - rpin_clock_now();
+	if (rpin_sampler_wants_news(sampler))
+	{
+		rpin_board_worker_asleep(true);
+		if (!rpin_sampler_is_current(sampler))
+			rest = 0;
+	}
 	count = WaitEventSetWait(wait_set, rest > 0 ? (rest + 999) / 1000 : 0,
 							 event, lengthof(event), PG_WAIT_EXTENSION);
 	rpin_board_worker_asleep(false);
