@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use RpinTest;
 use Test::More;
 
-my $pairs = $ENV{RPIN_TOKEN_PAIRS} // 3000;
+my $pairs = $ENV{RPIN_TOKEN_PAIRS} // 20000;
 my $programs = "$FindBin::RealBin/../programs";
 my $python = '/usr/bin/python3';
 my $place = PostgreSQL::Test::Utils::tempdir_short();
