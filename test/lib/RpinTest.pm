@@ -365,11 +365,15 @@ sub resume_replay
 	return;
 }
 
-# An end of WAL that every replica can reach.
+# The end of WAL, once it is flushed: every replica can reach it, and what a
+# token named before is not beyond it.
 sub flushed_lsn
 {
 	my ($where) = @_;
-	return ask($where, 'SELECT pg_current_wal_flush_lsn()');
+	my $lsn = ask($where, 'SELECT replica_pin.token_lsn(replica_pin.current_token())');
+	poll_until(sub { ask($where, "SELECT pg_current_wal_flush_lsn() >= '$lsn'") eq 't' })
+	  or die 'the WAL is not flushed';
+	return $lsn;
 }
 
 # Waits until these have replayed what is flushed now. Asks them, not us.
