@@ -22,7 +22,10 @@ TAP_TESTS = 1
 PROVE_TESTS = $(sort $(wildcard test/t/*.pl))
 PROVE_FLAGS = -I $(CURDIR)/test/lib
 
-PG_CPPFLAGS = -I$(libpq_srcdir)
+# What the library says its version is: that of the SQL it was built with.
+EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" replica_pin.control)
+
+PG_CPPFLAGS = -I$(libpq_srcdir) -DRPIN_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wwrite-strings -Wvla -Wno-declaration-after-statement \
 	-Wno-missing-field-initializers
@@ -42,7 +45,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # Any header may be included anywhere: few files, all built in seconds.
-$(OBJS): $(wildcard src/*.h src/*/*.h)
+$(OBJS): $(wildcard src/*.h src/*/*.h) replica_pin.control
 
 print-%:
 	@echo $($*)

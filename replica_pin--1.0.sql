@@ -143,7 +143,7 @@ COMMENT ON PROCEDURE replica_pin.require(text, integer) IS
 CREATE FUNCTION replica_pin.node_status(OUT in_recovery boolean, OUT replay_lsn pg_lsn,
   OUT timeline integer, OUT timeline_begin pg_lsn, OUT replay_paused boolean,
   OUT system_identifier bigint, OUT node_id text,
-  OUT started_at timestamp with time zone)
+  OUT started_at timestamp with time zone, OUT library_version text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'rpin_node_status'
 LANGUAGE C STABLE PARALLEL RESTRICTED;
@@ -160,7 +160,8 @@ CREATE FUNCTION replica_pin.replica_rows(OUT name text, OUT host text, OUT port 
   OUT eligible boolean, OUT replay_lsn pg_lsn, OUT lag_bytes bigint,
   OUT lag interval, OUT sample_age interval, OUT replay_paused boolean,
   OUT timeline integer, OUT connected_since timestamp with time zone,
-  OUT last_error text, OUT samples bigint, OUT failures bigint)
+  OUT last_error text, OUT samples bigint, OUT failures bigint,
+  OUT library_version text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'rpin_replica_rows'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
@@ -206,6 +207,29 @@ CREATE VIEW replica_pin.stat_decisions AS SELECT * FROM replica_pin.decision_row
 COMMENT ON VIEW replica_pin.stat_decisions IS
   'decisions by reason, enforced or not, since status.stats_reset';
 
+--
+-- Diagnosis
+--
+
+CREATE FUNCTION replica_pin.explain(session_key text, token text DEFAULT NULL,
+  OUT item text, OUT replica text, OUT verdict text, OUT lsn pg_lsn,
+  OUT behind_bytes bigint, OUT sample_age interval, OUT detail text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'rpin_explain'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION replica_pin.explain(text, text) IS
+  'what route() would answer now, part by part: the session key, the token, each replica, the decision; counts nothing';
+
+CREATE FUNCTION replica_pin.check_setup(OUT severity text, OUT problem text,
+  OUT subject text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'rpin_check_setup'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION replica_pin.check_setup() IS
+  'what is wrong with the set-up of this server and of its replicas, with what to do; no row if nothing is';
+
 CREATE FUNCTION replica_pin.reset_stats()
 RETURNS void
 AS 'MODULE_PATHNAME', 'rpin_reset_stats'
@@ -222,10 +246,14 @@ COMMENT ON FUNCTION replica_pin.reset_stats() IS
 REVOKE ALL ON FUNCTION replica_pin.replica_rows() FROM PUBLIC;
 REVOKE ALL ON FUNCTION replica_pin.status_row() FROM PUBLIC;
 REVOKE ALL ON FUNCTION replica_pin.decision_rows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION replica_pin.explain(text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION replica_pin.check_setup() FROM PUBLIC;
 REVOKE ALL ON FUNCTION replica_pin.reset_stats() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION replica_pin.replica_rows() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION replica_pin.status_row() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION replica_pin.decision_rows() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION replica_pin.explain(text, text) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION replica_pin.check_setup() TO pg_monitor;
 GRANT SELECT ON replica_pin.replicas TO pg_monitor;
 GRANT SELECT ON replica_pin.status TO pg_monitor;
 GRANT SELECT ON replica_pin.stat_decisions TO pg_monitor;

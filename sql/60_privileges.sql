@@ -40,6 +40,8 @@ SELECT * FROM replica_pin.stat_decisions;
 SELECT * FROM replica_pin.replica_rows();
 SELECT * FROM replica_pin.status_row();
 SELECT * FROM replica_pin.decision_rows();
+SELECT * FROM replica_pin.explain('user:1');
+SELECT * FROM replica_pin.check_setup();
 SELECT replica_pin.reset_stats();
 \echo :SQLSTATE
 CREATE FUNCTION replica_pin.pin(varchar) RETURNS text LANGUAGE sql AS 'SELECT $1';
@@ -48,6 +50,8 @@ RESET ROLE;
 -- A monitoring tool.
 SET ROLE regress_rpin_monitor;
 SELECT count(*) FROM replica_pin.replicas;
+SELECT item, verdict FROM replica_pin.explain('user:1');
+SELECT count(*) > 0 AS finds FROM replica_pin.check_setup();
 SELECT in_recovery FROM replica_pin.status;
 SELECT count(*) > 0 AS reasons FROM replica_pin.stat_decisions;
 SELECT replica_pin.reset_stats();

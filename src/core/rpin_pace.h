@@ -28,6 +28,7 @@ typedef struct RpinPace
 #define RPIN_CLAMPED_INTERVAL 1
 #define RPIN_CLAMPED_TIMEOUT 2
 #define RPIN_CLAMPED_MIN_INTERVAL 4
+#define RPIN_CLAMPED_COUNT 3
 
 /*
  * Makes the settings fit each other: interval <= lifetime / 4, timeout <=

@@ -52,6 +52,9 @@ typedef enum RpinState
 extern const char *rpin_state_name(RpinState state);
 extern const char *rpin_state_meaning(RpinState state);
 
+/* With the terminating zero byte. */
+#define RPIN_VERSION_SIZE 16
+
 /* An answer of node_status(). */
 typedef struct RpinReport
 {
@@ -62,6 +65,7 @@ typedef struct RpinReport
 	uint32_t	timeline;		/* of replay */
 	uint64_t	timeline_begin; /* its switch point; 0: first, or not known */
 	uint64_t	replay_lsn;		/* 0: nothing replayed */
+	char		library_version[RPIN_VERSION_SIZE];
 } RpinReport;
 
 /* What it is held against: this server, read after the answer came. */

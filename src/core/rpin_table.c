@@ -11,6 +11,9 @@
 
 #include "rpin_atomic.h"
 
+/* Enough buckets to tell a per mille. */
+#define RPIN_FLOORS_SAMPLE 65536
+
 static uint64_t
 bucket_count(uint64_t keys)
 {
@@ -187,10 +190,26 @@ rpin_table_lookup(const RpinTable *table, uint64_t fingerprint)
 	{
 		const RpinSlot *slot = &bucket->slot[i];
 
-		if (slot->fingerprint == fingerprint && lookup.lsn < slot->lsn)
-			lookup.lsn = slot->lsn;
+		if (slot->fingerprint != fingerprint || slot->lsn < lookup.lsn)
+			continue;
+		lookup.lsn = slot->lsn;
+		lookup.recorded = slot->lsn != 0;
 	}
 	return lookup;
+}
+
+int
+rpin_table_floors_beyond(const RpinTable *table, uint64_t lsn)
+{
+	uint64_t	sample = table->bucket_count;
+	uint64_t	beyond = 0;
+
+	if (sample > RPIN_FLOORS_SAMPLE)
+		sample = RPIN_FLOORS_SAMPLE;
+	for (uint64_t i = 0; i < sample; i++)
+		if (rpin_atomic_read(&table->bucket[i].floor) > lsn)
+			beyond++;
+	return (int) (beyond * 1000 / sample);
 }
 
 bool

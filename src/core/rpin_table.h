@@ -95,6 +95,7 @@ typedef struct RpinLookup
 {
 	uint64_t	lsn;			/* the required position */
 	bool		pending;		/* a commit that may pin the key is under way */
+	bool		recorded;		/* lsn is the key's own, not that of a floor */
 } RpinLookup;
 
 /* Bytes for a table of at least `keys` keys, and how to make one there. */
@@ -150,6 +151,13 @@ extern void rpin_table_pending_all_down(RpinTable *table);
  */
 extern RpinLookup rpin_table_lookup(const RpinTable *table,
 									uint64_t fingerprint);
+
+/*
+ * Of each thousand buckets, how many have a floor beyond a position: a key
+ * without a slot is pinned there for the sake of others that were evicted.  By
+ * a sample of the buckets, into which keys fall at random.  No lock needed.
+ */
+extern int	rpin_table_floors_beyond(const RpinTable *table, uint64_t lsn);
 
 /*
  * Fast path: true if no commit is pending and the global floor is set; then

@@ -220,6 +220,13 @@ rpin_board_decide(const RpinQuestion *question, bool with_names,
 	choice->count = 0;
 }
 
+void
+rpin_board_decide_by(const RpinBoard *board, const RpinQuestion *question,
+					 RpinChoice *choice)
+{
+	decide_once(board, question, true, choice);
+}
+
 static void
 find_best(const RpinBoard *board, RpinBest *best)
 {

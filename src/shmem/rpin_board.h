@@ -42,6 +42,7 @@ typedef struct RpinBoardRow
 	int64		connected_at;	/* 0: no connection */
 	int64		behind_since;	/* when WAL that it lacks was flushed here;
 								 * -1: it has all, as of its last sample */
+	char		library_version[RPIN_VERSION_SIZE]; /* empty: never sampled */
 	char		error[RPIN_ERROR_SIZE]; /* of the last failure, ASCII */
 } RpinBoardRow;
 
@@ -101,6 +102,11 @@ extern uint64 rpin_board_node_id(void);
  */
 extern void rpin_board_decide(const RpinQuestion *question, bool with_names,
 							  RpinChoice *choice);
+
+/* The same by a copy of the board, whose replicas are told of one by one. */
+extern void rpin_board_decide_by(const RpinBoard *board,
+								 const RpinQuestion *question,
+								 RpinChoice *choice);
 
 /* For the log of a decision. */
 extern void rpin_board_best(RpinBest *best);

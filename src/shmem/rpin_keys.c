@@ -190,3 +190,9 @@ rpin_keys_usage(RpinKeysUsage *usage)
 		LWLockRelease(&locks[i].lock);
 	}
 }
+
+int
+rpin_keys_floors_beyond(XLogRecPtr lsn)
+{
+	return rpin_table_floors_beyond(&keys->table, lsn);
+}

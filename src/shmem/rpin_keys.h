@@ -92,4 +92,7 @@ extern XLogRecPtr rpin_keys_greatest(void);
 /* Takes the partition locks one by one. */
 extern void rpin_keys_usage(RpinKeysUsage *usage);
 
+/* See rpin_table_floors_beyond(). */
+extern int	rpin_keys_floors_beyond(XLogRecPtr lsn);
+
 #endif							/* RPIN_KEYS_H */

@@ -180,8 +180,8 @@ consider_log(const RpinDemand *demand, const RpinChoice *choice, bool by_name)
 	log_decision(demand, choice, by_name, left_out);
 }
 
-void
-rpin_decision_make(const RpinDemand *demand, bool by_name, RpinChoice *choice)
+static RpinQuestion
+question_of(const RpinDemand *demand)
 {
 	RpinQuestion question = {
 		.fault = demand->fault,
@@ -192,6 +192,23 @@ rpin_decision_make(const RpinDemand *demand, bool by_name, RpinChoice *choice)
 
 	if (question.fault == RPIN_REASON_NONE && !demand->given)
 		question.fault = RPIN_REASON_NO_SESSION_KEY;
+	return question;
+}
+
+void
+rpin_decision_explain(const RpinDemand *demand, const RpinBoard *board,
+					  RpinChoice *choice)
+{
+	RpinQuestion question = question_of(demand);
+
+	rpin_board_decide_by(board, &question, choice);
+}
+
+void
+rpin_decision_make(const RpinDemand *demand, bool by_name, RpinChoice *choice)
+{
+	RpinQuestion question = question_of(demand);
+
 	if (question.fault == RPIN_REASON_NOT_PRELOADED)
 	{
 		/* Nothing to look at, to count in, or to limit a log by. */

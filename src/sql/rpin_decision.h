@@ -29,6 +29,10 @@ extern char *rpin_correlation_id;
 extern void rpin_decision_make(const RpinDemand *demand, bool by_name,
 							   RpinChoice *choice);
 
+/* The same by a copy of the board; not counted, not logged. */
+extern void rpin_decision_explain(const RpinDemand *demand,
+								  const RpinBoard *board, RpinChoice *choice);
+
 /* The one decision that needs no look at any key: everybody is free. */
 extern bool rpin_decision_is_nothing_pinned(const RpinDemand *demand);
 

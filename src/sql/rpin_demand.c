@@ -80,6 +80,7 @@ rpin_demand_add_key(RpinDemand *demand, text *key)
 													VARSIZE_ANY_EXHDR(key)));
 	add_position(demand, lookup.lsn);
 	demand->pending |= lookup.pending;
+	demand->recorded |= lookup.recorded;
 }
 
 void

@@ -23,6 +23,7 @@ typedef struct RpinDemand
 	RpinReason	fault;			/* the first that stands against a decision */
 	bool		given;			/* anything that demands something */
 	bool		pending;		/* a commit of one of the keys is under way */
+	bool		recorded;		/* a key's own position, not that of a floor */
 	XLogRecPtr	required;		/* the greatest position so far */
 	bool		carries_token;
 	RpinPosition token;			/* the readable token that was given */

@@ -111,6 +111,7 @@ rpin_node_status(PG_FUNCTION_ARGS)
 		rpin_row_set_text(&row, "node_id",
 						  psprintf("%016llX",
 								   (unsigned long long) rpin_board_node_id()));
+	rpin_row_set_text(&row, "library_version", RPIN_VERSION);
 	rpin_row_set(&row, "started_at", TimestampTzGetDatum(PgStartTime));
 	return rpin_row_datum(&row);
 }

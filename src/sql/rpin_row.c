@@ -34,8 +34,8 @@ result_desc(FunctionCallInfo fcinfo)
 	return desc;
 }
 
-void
-rpin_row_begin_desc(RpinRow *row, TupleDesc desc)
+static void
+begin(RpinRow *row, TupleDesc desc)
 {
 	row->desc = desc;
 	row->value = palloc0(desc->natts * sizeof(Datum));
@@ -46,7 +46,27 @@ rpin_row_begin_desc(RpinRow *row, TupleDesc desc)
 void
 rpin_row_begin(RpinRow *row, FunctionCallInfo fcinfo)
 {
-	rpin_row_begin_desc(row, result_desc(fcinfo));
+	begin(row, result_desc(fcinfo));
+}
+
+void
+rpin_row_begin_set(FunctionCallInfo fcinfo)
+{
+	InitMaterializedSRF(fcinfo, 0);
+}
+
+void
+rpin_row_begin_of_set(RpinRow *row, FunctionCallInfo fcinfo)
+{
+	begin(row, ((ReturnSetInfo *) fcinfo->resultinfo)->setDesc);
+}
+
+void
+rpin_row_store(RpinRow *row, FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(set->setResult, set->setDesc, row->value, row->null);
 }
 
 void

@@ -26,8 +26,13 @@ typedef struct RpinRow
 /* A row of the type that the running function returns.  May throw. */
 extern void rpin_row_begin(RpinRow *row, FunctionCallInfo fcinfo);
 
-/* A row of a given type.  May throw. */
-extern void rpin_row_begin_desc(RpinRow *row, TupleDesc desc);
+/*
+ * The same for a function that returns a set: begin the set once, then begin and
+ * store each row.  May throw.
+ */
+extern void rpin_row_begin_set(FunctionCallInfo fcinfo);
+extern void rpin_row_begin_of_set(RpinRow *row, FunctionCallInfo fcinfo);
+extern void rpin_row_store(RpinRow *row, FunctionCallInfo fcinfo);
 
 /* Sets a column that may not be declared. */
 extern void rpin_row_set(RpinRow *row, const char *column, Datum value);

@@ -10,7 +10,6 @@
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -22,14 +21,15 @@
 #include "../shmem/rpin_stats.h"
 #include "rpin_check.h"
 #include "rpin_row.h"
+#include "rpin_views.h"
 
 PG_FUNCTION_INFO_V1(rpin_replica_rows);
 PG_FUNCTION_INFO_V1(rpin_status_row);
 PG_FUNCTION_INFO_V1(rpin_decision_rows);
 PG_FUNCTION_INFO_V1(rpin_reset_stats);
 
-static RpinBoard *
-copy_board(void)
+RpinBoard *
+rpin_views_board(void)
 {
 	RpinBoard  *board = palloc0(rpin_board_size());
 
@@ -41,9 +41,8 @@ copy_board(void)
 	return board;
 }
 
-/* A span of microseconds as an interval. */
-static Datum
-interval_datum(int64 microseconds)
+Datum
+rpin_views_interval(int64 microseconds)
 {
 	Interval   *interval = palloc0(sizeof(Interval));
 
@@ -72,8 +71,8 @@ set_lag(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed, int64 now)
 	rpin_row_set(row, "lag_bytes",
 				 Int64GetDatum(flushed > replayed ? flushed - replayed : 0));
 	rpin_row_set(row, "lag",
-				 interval_datum(entry->behind_since < 0 ? 0 :
-								now - entry->behind_since));
+				 rpin_views_interval(entry->behind_since < 0 ? 0 :
+									 now - entry->behind_since));
 }
 
 /* What is known only from a sample that may be believed or at least shown. */
@@ -89,7 +88,7 @@ set_sample(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed,
 	rpin_row_set(row, "timeline", Int32GetDatum(replica->timeline));
 	rpin_row_set(row, "replay_paused", BoolGetDatum(replica->replay_paused));
 	rpin_row_set(row, "sample_age",
-				 interval_datum(now - replica->sample_requested_at));
+				 rpin_views_interval(now - replica->sample_requested_at));
 	if (replica->state == RPIN_STATE_SAMPLED)
 		set_lag(row, entry, flushed, now);
 }
@@ -113,6 +112,8 @@ set_replica(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed)
 		rpin_row_set(row, "connected_since", moment_datum(entry->connected_at));
 	if (entry->error[0] != '\0')
 		rpin_row_set_text(row, "last_error", entry->error);
+	if (entry->library_version[0] != '\0')
+		rpin_row_set_text(row, "library_version", entry->library_version);
 	rpin_row_set(row, "samples", Int64GetDatum(replica->reports));
 	rpin_row_set(row, "failures", Int64GetDatum(replica->failures));
 }
@@ -120,23 +121,21 @@ set_replica(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed)
 Datum
 rpin_replica_rows(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	RpinBoard  *board;
 	XLogRecPtr	flushed = InvalidXLogRecPtr;
 
 	rpin_check_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
-	board = copy_board();
+	rpin_row_begin_set(fcinfo);
+	board = rpin_views_board();
 	if (!RecoveryInProgress())
 		flushed = GetFlushRecPtr(NULL);
 	for (int i = 0; i < board->count; i++)
 	{
 		RpinRow		row;
 
-		rpin_row_begin_desc(&row, result->setDesc);
+		rpin_row_begin_of_set(&row, fcinfo);
 		set_replica(&row, &board->row[i], flushed);
-		tuplestore_putvalues(result->setResult, result->setDesc,
-							 row.value, row.null);
+		rpin_row_store(&row, fcinfo);
 	}
 	return (Datum) 0;
 }
@@ -151,7 +150,7 @@ set_worker(RpinRow *row)
 		rpin_row_set(row, "sampler_pid", Int32GetDatum(worker.pid));
 	if (worker.heartbeat != 0)
 		rpin_row_set(row, "sampler_heartbeat_age",
-					 interval_datum(rpin_clock_now() - worker.heartbeat));
+					 rpin_views_interval(rpin_clock_now() - worker.heartbeat));
 }
 
 static void
@@ -172,26 +171,36 @@ set_keys(RpinRow *row)
 	rpin_row_set(row, "shared_memory_bytes", Int64GetDatum(rpin_shmem_size()));
 }
 
-/* The settings that the sampler had to lower, by name. */
-static Datum
-clamped_settings(int clamped)
+int
+rpin_views_clamped(int clamped, const char *name[RPIN_CLAMPED_COUNT])
 {
 	static const struct
 	{
 		int			flag;
 		const char *name;
-	}			settings[] = {
+	}			settings[RPIN_CLAMPED_COUNT] = {
 		{RPIN_CLAMPED_INTERVAL, "replica_pin.sample_interval"},
 		{RPIN_CLAMPED_TIMEOUT, "replica_pin.sample_timeout"},
 		{RPIN_CLAMPED_MIN_INTERVAL, "replica_pin.min_sample_interval"},
 	};
-	Datum		name[lengthof(settings)];
 	int			count = 0;
 
-	for (int i = 0; i < (int) lengthof(settings); i++)
+	for (int i = 0; i < RPIN_CLAMPED_COUNT; i++)
 		if (clamped & settings[i].flag)
-			name[count++] = CStringGetTextDatum(settings[i].name);
-	return PointerGetDatum(construct_array(name, count, TEXTOID, -1, false,
+			name[count++] = settings[i].name;
+	return count;
+}
+
+static Datum
+clamped_settings(int clamped)
+{
+	const char *name[RPIN_CLAMPED_COUNT];
+	Datum		element[RPIN_CLAMPED_COUNT];
+	int			count = rpin_views_clamped(clamped, name);
+
+	for (int i = 0; i < count; i++)
+		element[i] = CStringGetTextDatum(name[i]);
+	return PointerGetDatum(construct_array(element, count, TEXTOID, -1, false,
 										   TYPALIGN_INT));
 }
 
@@ -202,7 +211,7 @@ rpin_status_row(PG_FUNCTION_ARGS)
 	RpinBoard  *board;
 
 	rpin_check_preloaded();
-	board = copy_board();
+	board = rpin_views_board();
 	rpin_row_begin(&row, fcinfo);
 	rpin_row_set(&row, "in_recovery", BoolGetDatum(RecoveryInProgress()));
 	rpin_row_set(&row, "replicas", Int32GetDatum(board->count));
@@ -215,10 +224,8 @@ rpin_status_row(PG_FUNCTION_ARGS)
 Datum
 rpin_decision_rows(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-
 	rpin_check_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
+	rpin_row_begin_set(fcinfo);
 	for (int reason = RPIN_REASON_NONE + 1; reason < RPIN_REASON_COUNT; reason++)
 	{
 		RpinRow		row;
@@ -229,14 +236,13 @@ rpin_decision_rows(PG_FUNCTION_ARGS)
 		 */
 		if (reason == RPIN_REASON_NOT_ENFORCED)
 			continue;
-		rpin_row_begin_desc(&row, result->setDesc);
+		rpin_row_begin_of_set(&row, fcinfo);
 		rpin_row_set_text(&row, "reason", rpin_reason_name(reason));
 		rpin_row_set(&row, "enforced",
 					 Int64GetDatum(rpin_stats_decisions(reason, true)));
 		rpin_row_set(&row, "not_enforced",
 					 Int64GetDatum(rpin_stats_decisions(reason, false)));
-		tuplestore_putvalues(result->setResult, result->setDesc,
-							 row.value, row.null);
+		rpin_row_store(&row, fcinfo);
 	}
 	return (Datum) 0;
 }

@@ -87,6 +87,22 @@ rpin_conninfo_check(const char *conninfo, RpinConninfoError *error)
 	return good;
 }
 
+bool
+rpin_conninfo_get(const char *conninfo, const char *keyword, char *value,
+				  size_t size)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	bool		found = false;
+
+	if (options == NULL)
+		return false;
+	for (PQconninfoOption *option = options; option->keyword; option++)
+		if (strcmp(option->keyword, keyword) == 0 && option->val != NULL)
+			found = strlcpy(value, option->val, size) < size;
+	PQconninfoFree(options);
+	return found;
+}
+
 void
 rpin_conninfo_clear_environment(void)
 {
@@ -100,8 +116,8 @@ rpin_conninfo_clear_environment(void)
 	PQconninfoFree(options);
 }
 
-static bool
-is_address(const char *host)
+bool
+rpin_conninfo_is_address(const char *host)
 {
 	unsigned char binary[sizeof(struct in6_addr)];
 
@@ -157,7 +173,7 @@ add_all(RpinConnectParams *params, int size, const PQconninfoOption *options,
 		add_param(params, size, "port", port) &&
 		add_param(params, size, "options", settings) &&
 		add_param(params, size, "client_encoding", "SQL_ASCII");
-	if (good && is_address(address->host))
+	if (good && rpin_conninfo_is_address(address->host))
 		good = add_param(params, size, "hostaddr", address->host);
 	return good;
 }

@@ -43,6 +43,13 @@ extern bool rpin_conninfo_build(const char *conninfo,
 								RpinConnectParams *params);
 extern void rpin_conninfo_free(RpinConnectParams *params);
 
+/* One option of a checked conninfo; false if it is not there, or too long. */
+extern bool rpin_conninfo_get(const char *conninfo, const char *keyword,
+							  char *value, size_t size);
+
+/* Or else it is a name, to be resolved, or a path. */
+extern bool rpin_conninfo_is_address(const char *host);
+
 /*
  * Takes libpq's variables (PGSERVICE, PGHOSTADDR, ...) out of the environment
  * of this process: the settings are all that counts.

@@ -18,6 +18,7 @@ enum
 	COLUMN_TIMELINE,
 	COLUMN_TIMELINE_BEGIN,
 	COLUMN_REPLAY_LSN,
+	COLUMN_LIBRARY_VERSION,
 	COLUMN_COUNT
 };
 
@@ -69,6 +70,19 @@ read_boolean(const char *string, bool *value)
 	return (string[0] == 't' || string[0] == 'f') && string[1] == '\0';
 }
 
+/* Shown to users, so nothing but what a version is made of. */
+static bool
+read_version(const char *string, char version[RPIN_VERSION_SIZE])
+{
+	size_t		length = strlen(string);
+
+	if (length == 0 || length >= RPIN_VERSION_SIZE ||
+		strspn(string, "0123456789abcdefghijklmnopqrstuvwxyz.-") != length)
+		return false;
+	memcpy(version, string, length + 1);
+	return true;
+}
+
 /* Those that may be NULL read as 0. */
 static bool
 read_optional(const PGresult *result, int column,
@@ -97,7 +111,9 @@ rpin_report_read(const PGresult *result, RpinReport *report)
 		!read_boolean(PQgetvalue(result, 0, COLUMN_IN_RECOVERY),
 					  &report->in_recovery) ||
 		!read_boolean(PQgetvalue(result, 0, COLUMN_REPLAY_PAUSED),
-					  &report->replay_paused))
+					  &report->replay_paused) ||
+		!read_version(PQgetvalue(result, 0, COLUMN_LIBRARY_VERSION),
+					  report->library_version))
 		return false;
 	report->timeline = (uint32) timeline;
 	return read_optional(result, COLUMN_NODE_ID, read_node_id,

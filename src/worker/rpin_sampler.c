@@ -137,6 +137,7 @@ take_report(RpinSampler *sampler, int index, const RpinReport *report)
 	};
 
 	row->error[0] = '\0';
+	strlcpy(row->library_version, report->library_version, RPIN_VERSION_SIZE);
 	step(sampler, index, event);
 	rpin_lag_note(&sampler->flushed, GetFlushRecPtr(NULL), event.now);
 	row->behind_since = rpin_lag_since(&sampler->flushed, report->replay_lsn);

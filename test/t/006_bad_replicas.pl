@@ -52,8 +52,8 @@ my $wrong_port = fake_proxy($frozen->port);
 append_to_file($passfile, "127.0.0.1:$wrong_port:*:sampler:$wrong\n*:*:*:sampler:$right\n");
 chmod 0600, $passfile;
 
-my @node_status = (1, undef, 't', 'f', 1, undef, '0/3000000');
-my $answer = RpinFake::result(7, \@node_status);
+my @node_status = (1, undef, 't', 'f', 1, undef, '0/3000000', '1.0');
+my $answer = RpinFake::result(8, \@node_status);
 my $unreachable = 'unreachable';
 
 # name => [port, state, text]
@@ -73,15 +73,17 @@ my %bad = (
 	wrong_password => [ $wrong_port, 'authentication', qr/^password authentication failed for user "sampler"$/ ],
 	slow => [ fake_proxy($frozen->port, 1.5), 'timed_out', qr/^no answer to the question within 1000 ms$/ ],
 	mute => [ fake_postgres(), 'timed_out', qr/^no answer to the question within 1000 ms$/ ],
-	no_row => [ fake_postgres(answer => RpinFake::result(7)), 'nonsense', qr/answered something else than expected/ ],
-	two_rows => [ fake_postgres(answer => RpinFake::result(7, \@node_status, \@node_status)),
+	no_row => [ fake_postgres(answer => RpinFake::result(8)), 'nonsense', qr/answered something else than expected/ ],
+	two_rows => [ fake_postgres(answer => RpinFake::result(8, \@node_status, \@node_status)),
 		'nonsense', qr/answered something else/ ],
-	columns => [ fake_postgres(answer => RpinFake::result(6, [ @node_status[ 0 .. 5 ] ])),
+	columns => [ fake_postgres(answer => RpinFake::result(7, [ @node_status[ 0 .. 6 ] ])),
 		'nonsense', qr/answered something else/ ],
-	nulls => [ fake_postgres(answer => RpinFake::result(7, [ (undef) x 7 ])), 'nonsense', qr/answered something else/ ],
-	words => [ fake_postgres(answer => RpinFake::result(7, [qw(one two t f three four five)])),
+	nulls => [ fake_postgres(answer => RpinFake::result(8, [ (undef) x 8 ])), 'nonsense', qr/answered something else/ ],
+	words => [ fake_postgres(answer => RpinFake::result(8, [qw(one two t f three four five 1.0)])),
 		'nonsense', qr/answered something else/ ],
-	twice => [ fake_postgres(answer => $answer =~ s/Z....I$//sr . RpinFake::result(7, \@node_status)),
+	version => [ fake_postgres(answer => RpinFake::result(8, [ @node_status[ 0 .. 6 ], "1.0\x1b[31m" ])),
+		'nonsense', qr/answered something else/ ],
+	twice => [ fake_postgres(answer => $answer =~ s/Z....I$//sr . RpinFake::result(8, \@node_status)),
 		'nonsense', qr/one question had two answers/ ],
 	error => [ fake_postgres(answer => RpinFake::error('XX000', "it broke \xe4\x1b[31m\nhere") . RpinFake::ready()),
 		'query_failed', qr/^it broke \?\?\[31m$/ ],

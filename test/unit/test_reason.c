@@ -123,6 +123,23 @@ test_names_are_words_and_unique(void **state)
 	}
 }
 
+/* A meaning is a clause: it is shown alone, and in the middle of a sentence. */
+static void
+test_meanings_are_clauses(void **state)
+{
+	assert_string_equal(rpin_reason_meaning(RPIN_REASON_NONE), "");
+	for (int reason = RPIN_REASON_NONE + 1; reason < RPIN_REASON_COUNT; reason++)
+	{
+		const char *meaning = rpin_reason_meaning((RpinReason) reason);
+
+		assert_true(strlen(meaning) > 10);
+		assert_true(islower(meaning[0]));
+		assert_true(meaning[strlen(meaning) - 1] != '.');
+		for (int other = 0; other < reason; other++)
+			assert_string_not_equal(meaning, rpin_reason_meaning((RpinReason) other));
+	}
+}
+
 int
 main(void)
 {
@@ -132,6 +149,7 @@ main(void)
 		cmocka_unit_test(test_name_is_the_constant),
 		cmocka_unit_test(test_none_is_no_name),
 		cmocka_unit_test(test_names_are_words_and_unique),
+		cmocka_unit_test(test_meanings_are_clauses),
 	};
 
 	rpin_test_begin();

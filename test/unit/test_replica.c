@@ -25,7 +25,7 @@ static const RpinHistory history = {.timeline = 3, .count = 2,
 static const RpinIdentity identity = {CLUSTER, NODE, 9000, &history};
 
 /* A standby that follows it. */
-static const RpinReport good = {CLUSTER, NODE + 1, true, false, 3, BEGIN, 8000};
+static const RpinReport good = {CLUSTER, NODE + 1, true, false, 3, BEGIN, 8000, "1.0"};
 
 static RpinAction
 step(RpinReplica *replica, RpinEventKind kind, int64_t now)

@@ -270,6 +270,44 @@ test_global_floor(void **state)
 	free(table);
 }
 
+/* Whose position it is: a slot's, or a floor's. */
+static void
+test_recorded(void **state)
+{
+	RpinTable  *table = one_bucket();
+
+	assert_false(rpin_table_lookup(table, 0).recorded);
+	rpin_table_raise_floor(table, 100);
+	assert_false(rpin_table_lookup(table, 1).recorded);
+	rpin_table_record(table, 1, 200);
+	assert_true(rpin_table_lookup(table, 1).recorded);
+	assert_false(rpin_table_lookup(table, 2).recorded);
+	rpin_table_raise_floor(table, 300);
+	assert_false(rpin_table_lookup(table, 1).recorded);
+	free(table);
+}
+
+static void
+test_floors_beyond(void **state)
+{
+	RpinTable  *table = make_table(RPIN_BUCKET_SLOTS * 1000);
+
+	assert_int_equal(table->bucket_count, 1000);
+	rpin_table_raise_floor(table, 1000);
+	assert_int_equal(rpin_table_floors_beyond(table, 0), 0);
+	for (int i = 0; i < 7; i++)
+		table->bucket[i * 100].floor = 10 + i;
+	assert_int_equal(rpin_table_floors_beyond(table, 9), 7);
+	assert_int_equal(rpin_table_floors_beyond(table, 10), 6);
+	assert_int_equal(rpin_table_floors_beyond(table, 16), 0);
+	free(table);
+
+	table = one_bucket();
+	table->bucket[0].floor = 1;
+	assert_int_equal(rpin_table_floors_beyond(table, 0), 1000);
+	free(table);
+}
+
 static void
 test_greatest(void **state)
 {
@@ -400,6 +438,8 @@ main(void)
 		cmocka_unit_test(test_lowest_of_all_is_evicted_itself),
 		cmocka_unit_test(test_global_floor),
 		cmocka_unit_test(test_greatest),
+		cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_floors_beyond),
 		cmocka_unit_test(test_pending),
 		cmocka_unit_test(test_pending_of_all_keys),
 		cmocka_unit_test(test_asking_changes_nothing),

@@ -1,0 +1,173 @@
+/*-------------------------------------------------------------------------
+ *
+ * rpin_explain.c
+ *	  explain(): a decision in all its parts (P9).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+
+#include "../shmem/rpin_clock.h"
+#include "../shmem/rpin_shmem.h"
+#include "rpin_decision.h"
+#include "rpin_row.h"
+#include "rpin_views.h"
+
+PG_FUNCTION_INFO_V1(rpin_explain);
+
+/* The columns that every row has. */
+static void
+begin_row(RpinRow *row, FunctionCallInfo fcinfo, const char *item,
+		  const char *verdict, const char *detail)
+{
+	rpin_row_begin_of_set(row, fcinfo);
+	rpin_row_set_text(row, "item", item);
+	rpin_row_set_text(row, "verdict", verdict);
+	rpin_row_set_text(row, "detail", detail);
+}
+
+static void
+put_decision(FunctionCallInfo fcinfo, const RpinDemand *demand,
+			 const RpinChoice *choice)
+{
+	RpinRow		row;
+	const char *detail = rpin_reason_meaning(choice->found);
+
+	if (choice->reason == RPIN_REASON_NOT_ENFORCED)
+		detail = psprintf("%s; if it were enforced, %s: %s",
+						  rpin_reason_meaning(choice->reason),
+						  rpin_reason_name(choice->found), detail);
+	begin_row(&row, fcinfo, "decision", rpin_reason_name(choice->reason), detail);
+	rpin_row_set_lsn(&row, "lsn", demand->required);
+	rpin_row_store(&row, fcinfo);
+}
+
+/* A demand of the key alone. */
+static void
+put_key(FunctionCallInfo fcinfo, const RpinDemand *key)
+{
+	RpinRow		row;
+
+	if (key->fault != RPIN_REASON_NONE)
+		begin_row(&row, fcinfo, "session_key", rpin_reason_name(key->fault),
+				  rpin_reason_meaning(key->fault));
+	else if (key->pending)
+		begin_row(&row, fcinfo, "session_key", "commit_pending",
+				  "a commit that may pin it is under way; it needs at least this position");
+	else if (key->recorded)
+		begin_row(&row, fcinfo, "session_key", "recorded",
+				  "the position of its last write");
+	else
+		begin_row(&row, fcinfo, "session_key", "floor",
+				  "not in the table: never pinned since the server started, or evicted; it counts as written here");
+	rpin_row_set_lsn(&row, "lsn", key->required);
+	rpin_row_store(&row, fcinfo);
+}
+
+/* A demand of the token alone. */
+static void
+put_token(FunctionCallInfo fcinfo, const RpinDemand *token)
+{
+	RpinRow		row;
+
+	if (token->fault != RPIN_REASON_NONE)
+		begin_row(&row, fcinfo, "token", rpin_reason_name(token->fault),
+				  rpin_reason_meaning(token->fault));
+	else
+		begin_row(&row, fcinfo, "token", "comparable",
+				  "a position of this server's history");
+	rpin_row_set_lsn(&row, "lsn", token->required);
+	rpin_row_store(&row, fcinfo);
+}
+
+static void
+begin_replica(RpinRow *row, FunctionCallInfo fcinfo, const RpinBoardRow *entry,
+			  XLogRecPtr required)
+{
+	const RpinReplica *replica = &entry->replica;
+
+	if (replica->state != RPIN_STATE_SAMPLED)
+		begin_row(row, fcinfo, "replica", rpin_state_name(replica->state),
+				  entry->error[0] != '\0' ? entry->error :
+				  rpin_state_meaning(replica->state));
+	else if (!rpin_replica_eligible(replica, rpin_clock_now(),
+									(int64) rpin_sample_lifetime * 1000))
+		begin_row(row, fcinfo, "replica", "sample_too_old",
+				  "its sample is older than replica_pin.sample_lifetime");
+	else if (replica->replay_lsn < required)
+		begin_row(row, fcinfo, "replica", "behind",
+				  replica->replay_paused ? "replay is paused there" :
+				  "it has not replayed what the read must see");
+	else
+		begin_row(row, fcinfo, "replica", "caught_up",
+				  "it has replayed what the read must see");
+}
+
+static void
+put_replica(FunctionCallInfo fcinfo, const RpinBoardRow *entry,
+			XLogRecPtr required)
+{
+	const RpinReplica *replica = &entry->replica;
+	RpinRow		row;
+
+	begin_replica(&row, fcinfo, entry, required);
+	rpin_row_set_text(&row, "replica", entry->address.name);
+	if (replica->sample_valid)
+	{
+		rpin_row_set_lsn(&row, "lsn", replica->replay_lsn);
+		rpin_row_set(&row, "behind_bytes",
+					 Int64GetDatum(required > replica->replay_lsn ?
+								   required - replica->replay_lsn : 0));
+		rpin_row_set(&row, "sample_age",
+					 rpin_views_interval(rpin_clock_now() -
+										 replica->sample_requested_at));
+	}
+	rpin_row_store(&row, fcinfo);
+}
+
+static void
+put_parts(FunctionCallInfo fcinfo, text *key, text *token, RpinDemand *demand)
+{
+	RpinDemand	alone;
+
+	rpin_demand_begin(demand);
+	rpin_demand_add_key(demand, key);
+	if (key != NULL)
+		put_key(fcinfo, demand);
+	rpin_demand_add_token(demand, token);
+	if (token == NULL)
+		return;
+	rpin_demand_begin(&alone);
+	rpin_demand_add_token(&alone, token);
+	put_token(fcinfo, &alone);
+}
+
+/*
+ * The rows of the replicas and the decision are of one copy of the board.  Like
+ * asking, explaining is never an error (P2).
+ */
+Datum
+rpin_explain(PG_FUNCTION_ARGS)
+{
+	RpinDemand	demand;
+	RpinChoice	choice = {.reason = RPIN_REASON_NOT_PRELOADED,
+	.found = RPIN_REASON_NOT_PRELOADED};
+	RpinBoard  *board = NULL;
+
+	rpin_row_begin_set(fcinfo);
+	put_parts(fcinfo,
+			  PG_ARGISNULL(0) ? NULL : PG_GETARG_TEXT_PP(0),
+			  PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1), &demand);
+	if (rpin_shmem_available())
+	{
+		board = rpin_views_board();
+		rpin_decision_explain(&demand, board, &choice);
+	}
+	for (int i = 0; board != NULL && i < board->count; i++)
+		put_replica(fcinfo, &board->row[i], demand.required);
+	put_decision(fcinfo, &demand, &choice);
+	return (Datum) 0;
+}
