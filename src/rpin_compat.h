@@ -8,7 +8,11 @@
 #ifndef RPIN_COMPAT_H
 #define RPIN_COMPAT_H
 
+#ifdef FRONTEND
+#include "postgres_fe.h"
+#else
 #include "postgres.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "replica_pin needs PostgreSQL 15 or later"
@@ -36,11 +40,13 @@
  * wish for escapes it allocates nothing but itself.
  */
 #if PG_VERSION_NUM >= 170000
-#define rpin_json_lexer(data, length) \
-	makeJsonLexContextCstringLen(NULL, data, length, GetDatabaseEncoding(), false)
+#define rpin_json_lexer(data, length, encoding) \
+	makeJsonLexContextCstringLen(NULL, data, length, encoding, false)
+#define rpin_json_lexer_free(lexer) freeJsonLexContext(lexer)
 #else
-#define rpin_json_lexer(data, length) \
-	makeJsonLexContextCstringLen(data, length, GetDatabaseEncoding(), false)
+#define rpin_json_lexer(data, length, encoding) \
+	makeJsonLexContextCstringLen(data, length, encoding, false)
+#define rpin_json_lexer_free(lexer) pfree(lexer)
 #endif
 
 #endif							/* RPIN_COMPAT_H */

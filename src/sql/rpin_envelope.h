@@ -9,22 +9,16 @@
 #define RPIN_ENVELOPE_H
 
 #include "rpin_demand.h"
+#include "rpin_envelope_reader.h"
 
 /* The settings of the same names. */
 extern char *rpin_location_names;
 extern int	rpin_max_envelope_size;
 
-/* The fields of a message that are ours. */
-#define RPIN_LOCATIONS "wal_locations"
-#define RPIN_CORRELATION "correlation_id"
-
 #define RPIN_LOCATION_DEFAULT "main"
 
-/* The n-th name of location_names, from 0, and its length; 0 at the end. */
-extern size_t rpin_envelope_location_name(int n, const char **name);
-
-/* May this string be the setting location_names?  Why not, in *detail. */
-extern bool rpin_envelope_check_names(const char *names, const char **detail);
+/* The setting location_names, or its default where we are not preloaded. */
+extern const char *rpin_envelope_names(void);
 
 /*
  * Adds what an envelope demands, or why it cannot be known.  `envelope` is a

@@ -44,12 +44,13 @@ build_locations(void)
 {
 	JsonbParseState *state = NULL;
 	char		token[RPIN_TOKEN_LENGTH + 1];
+	const char *names = rpin_envelope_names();
 	const char *name;
 	size_t		length;
 
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	if (rpin_node_current_token(token))
-		for (int i = 0; (length = rpin_envelope_location_name(i, &name)) > 0; i++)
+		for (int i = 0; (length = rpin_envelope_name(names, i, &name)) > 0; i++)
 			push_field(&state, name, length, token, RPIN_TOKEN_LENGTH);
 	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
 														   WJB_END_OBJECT, NULL)));
