@@ -193,9 +193,11 @@ rpin_install_packages() {
   rpin_apt install -y --no-install-recommends "${missing[@]}"
   for name in "${missing[@]}"; do
     # or it would start with the next boot
-    if [ "$name" = pgbouncer ]; then
-      update-rc.d pgbouncer disable >/dev/null 2>&1 || true
-    fi
+    case $name in
+      pgbouncer | prometheus | prometheus-postgres-exporter)
+        update-rc.d "$name" disable >/dev/null 2>&1 || true
+        ;;
+    esac
   done
   rpin_drop_overrides
 }
