@@ -115,6 +115,13 @@ parse_lsn(const char *value, RpinPosition *position)
 	return position->lsn != 0;
 }
 
+bool
+rpin_envelope_position(const char *value, RpinPosition *position)
+{
+	return rpin_token_parse(value, strlen(value), position) ||
+		parse_lsn(value, position);
+}
+
 /* The value of one of our locations; the parser stands before it. */
 static void
 take_location(RpinReading *reading, int number)
@@ -138,8 +145,7 @@ take_location(RpinReading *reading, int number)
 	}
 	if (!rpin_json_resolve(rpin_json_next_string(lex->token_start, reading->end),
 						   value, sizeof(value)) ||
-		(!rpin_token_parse(value, strlen(value), position) &&
-		 !parse_lsn(value, position)))
+		!rpin_envelope_position(value, position))
 		reading->unreadable = true;
 	else
 		envelope->count++;

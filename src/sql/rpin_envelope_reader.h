@@ -42,6 +42,12 @@ extern RpinReason rpin_envelope_parse(const char *data, size_t length,
 									  int encoding, const char *names,
 									  RpinEnvelope *envelope);
 
+/*
+ * Reads a position as it stands in a message: a token or a bare LSN, which has
+ * timeline 0.  False, if it is neither.
+ */
+extern bool rpin_envelope_position(const char *value, RpinPosition *position);
+
 /* The n-th of some names, from 0, and its length; 0 at the end. */
 extern size_t rpin_envelope_name(const char *names, int n, const char **name);
 

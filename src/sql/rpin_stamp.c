@@ -38,9 +38,56 @@ push_field(JsonbParseState **state, const char *name, size_t name_length,
 	push_string(state, WJB_VALUE, value, value_length);
 }
 
+/* What the payload has of locations before, or NULL. */
+static JsonbValue *
+find_locations(Jsonb *payload, JsonbValue *found)
+{
+	JsonbValue *before = getKeyJsonValueFromContainer(&payload->root,
+													  RPIN_LOCATIONS,
+													  strlen(RPIN_LOCATIONS),
+													  found);
+
+	if (before != NULL && (before->type != jbvBinary ||
+						   !JsonContainerIsObject(before->val.binary.data)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" of the payload is not an object", RPIN_LOCATIONS)));
+	return before;
+}
+
+/*
+ * Does a location of the payload need more of this cluster than our token?  A
+ * replica that passes a message on may not have replayed yet what it is about.
+ */
+static bool
+needs_more(JsonbValue *locations, const char *name, size_t length, const char *token)
+{
+	JsonbValue	value;
+	RpinPosition needed;
+	RpinPosition ours;
+	char		written[RPIN_TOKEN_LENGTH + 1];
+
+	if (locations == NULL ||
+		getKeyJsonValueFromContainer(locations->val.binary.data, name,
+									 (int) length, &value) == NULL ||
+		value.type != jbvString ||
+		!rpin_envelope_position(pnstrdup(value.val.string.val, value.val.string.len),
+								&needed) ||
+		!rpin_token_parse(token, RPIN_TOKEN_LENGTH, &ours))
+		return false;
+	if (needed.timeline == 0)
+	{
+		ours.lsn = needed.lsn;
+		needed = ours;
+	}
+	rpin_token_format(&needed, written);
+	return needed.system_identifier == ours.system_identifier &&
+		strcmp(written, token) > 0;
+}
+
 /* {"<location name>": "<token>", ...} for each of this cluster's names. */
 static Datum
-build_locations(void)
+build_locations(JsonbValue *before)
 {
 	JsonbParseState *state = NULL;
 	char		token[RPIN_TOKEN_LENGTH + 1];
@@ -51,30 +98,25 @@ build_locations(void)
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	if (rpin_node_current_token(token))
 		for (int i = 0; (length = rpin_envelope_name(names, i, &name)) > 0; i++)
-			push_field(&state, name, length, token, RPIN_TOKEN_LENGTH);
+			if (!needs_more(before, name, length, token))
+				push_field(&state, name, length, token, RPIN_TOKEN_LENGTH);
 	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
 														   WJB_END_OBJECT, NULL)));
 }
 
 /*
- * What other clusters put into the payload before stays; a name of ours that is
- * there already is replaced, by a position that covers it.
+ * What other clusters put into the payload before stays; of a name of ours that is
+ * there already, the later position.
  */
 static Jsonb *
-merge_locations(Jsonb *payload, Datum ours)
+merge_locations(Jsonb *payload)
 {
 	JsonbValue	found;
-	JsonbValue *before = getKeyJsonValueFromContainer(&payload->root,
-													  RPIN_LOCATIONS,
-													  strlen(RPIN_LOCATIONS),
-													  &found);
+	JsonbValue *before = find_locations(payload, &found);
+	Datum		ours = build_locations(before);
 
 	if (before == NULL)
 		return DatumGetJsonbP(ours);
-	if (before->type != jbvBinary || !JsonContainerIsObject(before->val.binary.data))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" of the payload is not an object", RPIN_LOCATIONS)));
 	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat,
 											  JsonbPGetDatum(JsonbValueToJsonb(before)),
 											  ours));
@@ -134,7 +176,7 @@ rpin_stamp(PG_FUNCTION_ARGS)
 	Jsonb	   *payload = checked_payload(fcinfo);
 	const char *correlation_id = PG_ARGISNULL(1) ? rpin_correlation_id :
 		text_to_cstring(PG_GETARG_TEXT_PP(1));
-	Jsonb	   *locations = merge_locations(payload, build_locations());
+	Jsonb	   *locations = merge_locations(payload);
 
 	PG_RETURN_DATUM(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(payload),
 										build_addition(locations, correlation_id)));
