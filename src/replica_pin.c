@@ -10,13 +10,14 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "rpin_compat.h"
 #include "shmem/rpin_shmem.h"
 #include "sql/rpin_capture.h"
 #include "sql/rpin_settings.h"
 #include "sql/rpin_utility.h"
 #include "worker/rpin_worker.h"
 
-PG_MODULE_MAGIC;
+RPIN_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
 

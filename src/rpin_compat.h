@@ -14,6 +14,9 @@
 #include "postgres.h"
 #endif
 
+#include "utils/jsonb.h"
+#include "utils/wait_event.h"
+
 #if PG_VERSION_NUM < 150000
 #error "replica_pin needs PostgreSQL 15 or later"
 #endif
@@ -47,6 +50,34 @@
 #define rpin_json_lexer(data, length, encoding) \
 	makeJsonLexContextCstringLen(data, length, encoding, false)
 #define rpin_json_lexer_free(lexer) pfree(lexer)
+#endif
+
+/* 19: the state of building a jsonb has its result, too. */
+#if PG_VERSION_NUM >= 190000
+typedef JsonbInState RpinJsonbState;
+#define rpin_jsonb_push(state, token, value) pushJsonbValue(state, token, value)
+#else
+typedef struct RpinJsonbState
+{
+	JsonbParseState *parse;
+	JsonbValue *result;
+} RpinJsonbState;
+#define rpin_jsonb_push(state, token, value) \
+	((void) ((state)->result = pushJsonbValue(&(state)->parse, token, value)))
+#endif
+
+/* 17: what a process waits for may have a name; it is asked for once. */
+#if PG_VERSION_NUM >= 170000
+#define rpin_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define rpin_wait_event(name) PG_WAIT_EXTENSION
+#endif
+
+/* 18: a library may say what it is. */
+#ifdef PG_MODULE_MAGIC_EXT
+#define RPIN_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "replica_pin", .version = RPIN_VERSION)
+#else
+#define RPIN_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
 #endif							/* RPIN_COMPAT_H */

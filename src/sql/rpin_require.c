@@ -15,8 +15,8 @@
 #include "tcop/pquery.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 
+#include "../rpin_compat.h"
 #include "../shmem/rpin_clock.h"
 #include "rpin_node.h"
 
@@ -139,14 +139,17 @@ timeout_argument(FunctionCallInfo fcinfo)
 static bool
 sleep_for_replay(int64 start, int timeout)
 {
+	static uint32 wait_event = 0;
 	int64		waited = (rpin_clock_now() - start) / 1000;
 	int64		rest = Max(Min(waited / 10, RPIN_REQUIRE_LONGEST),
 						   RPIN_REQUIRE_SHORTEST);
 
 	if (waited >= timeout)
 		return false;
+	if (wait_event == 0)
+		wait_event = rpin_wait_event("ReplicaPinRequire");
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 Min(rest, timeout - waited), PG_WAIT_EXTENSION);
+					 Min(rest, timeout - waited), wait_event);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	return true;

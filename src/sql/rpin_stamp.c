@@ -13,6 +13,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 
+#include "../rpin_compat.h"
 #include "rpin_decision.h"
 #include "rpin_envelope.h"
 #include "rpin_node.h"
@@ -20,18 +21,18 @@
 PG_FUNCTION_INFO_V1(rpin_stamp);
 
 static void
-push_string(JsonbParseState **state, JsonbIteratorToken token,
+push_string(RpinJsonbState *state, JsonbIteratorToken token,
 			const char *value, size_t length)
 {
 	JsonbValue	string = {.type = jbvString};
 
 	string.val.string.val = pstrdup(value);
 	string.val.string.len = (int) length;
-	(void) pushJsonbValue(state, token, &string);
+	rpin_jsonb_push(state, token, &string);
 }
 
 static void
-push_field(JsonbParseState **state, const char *name, size_t name_length,
+push_field(RpinJsonbState *state, const char *name, size_t name_length,
 		   const char *value, size_t value_length)
 {
 	push_string(state, WJB_KEY, name, name_length);
@@ -89,19 +90,19 @@ needs_more(JsonbValue *locations, const char *name, size_t length, const char *t
 static Datum
 build_locations(JsonbValue *before)
 {
-	JsonbParseState *state = NULL;
+	RpinJsonbState state = {0};
 	char		token[RPIN_TOKEN_LENGTH + 1];
 	const char *names = rpin_envelope_names();
 	const char *name;
 	size_t		length;
 
-	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	rpin_jsonb_push(&state, WJB_BEGIN_OBJECT, NULL);
 	if (rpin_node_current_token(token))
 		for (int i = 0; (length = rpin_envelope_name(names, i, &name)) > 0; i++)
 			if (!needs_more(before, name, length, token))
 				push_field(&state, name, length, token, RPIN_TOKEN_LENGTH);
-	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
-														   WJB_END_OBJECT, NULL)));
+	rpin_jsonb_push(&state, WJB_END_OBJECT, NULL);
+	return JsonbPGetDatum(JsonbValueToJsonb(state.result));
 }
 
 /*
@@ -137,19 +138,19 @@ is_usable(const char *correlation_id)
 static Datum
 build_addition(Jsonb *locations, const char *correlation_id)
 {
-	JsonbParseState *state = NULL;
+	RpinJsonbState state = {0};
 	JsonbValue	value = {.type = jbvBinary};
 
 	value.val.binary.data = &locations->root;
 	value.val.binary.len = VARSIZE(locations);
-	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	rpin_jsonb_push(&state, WJB_BEGIN_OBJECT, NULL);
 	push_string(&state, WJB_KEY, RPIN_LOCATIONS, strlen(RPIN_LOCATIONS));
-	(void) pushJsonbValue(&state, WJB_VALUE, &value);
+	rpin_jsonb_push(&state, WJB_VALUE, &value);
 	if (is_usable(correlation_id))
 		push_field(&state, RPIN_CORRELATION, strlen(RPIN_CORRELATION),
 				   correlation_id, strlen(correlation_id));
-	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state,
-														   WJB_END_OBJECT, NULL)));
+	rpin_jsonb_push(&state, WJB_END_OBJECT, NULL);
+	return JsonbPGetDatum(JsonbValueToJsonb(state.result));
 }
 
 static Jsonb *

@@ -39,6 +39,7 @@ int			rpin_sample_timeout = 1000;
 
 static RpinSampler *sampler = NULL;
 static WaitEventSet *wait_set = NULL;
+static uint32 wait_event = 0;
 
 void
 rpin_worker_register(void)
@@ -121,6 +122,7 @@ start(void)
 	configure();
 	rpin_board_worker_attach();
 	before_shmem_exit(leave, (Datum) 0);
+	wait_event = rpin_wait_event("ReplicaPinSampler");
 
 	/*
 	 * Its descriptor before those of any connection: when they run out, some
@@ -151,7 +153,7 @@ wait_for_work(int64 deadline)
 			rest = 0;
 	}
 	count = WaitEventSetWait(wait_set, rest > 0 ? (rest + 999) / 1000 : 0,
-							 event, lengthof(event), PG_WAIT_EXTENSION);
+							 event, lengthof(event), wait_event);
 	rpin_board_worker_asleep(false);
 
 	for (int i = 0; i < count; i++)
