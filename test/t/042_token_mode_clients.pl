@@ -71,7 +71,7 @@ sub install_node_postgres
 }
 
 my $jdbc = '/usr/share/java/postgresql.jar';
-ok(-e $jdbc, "pgjdbc is there (libpostgresql-jdbc-java, openjdk-17-jdk-headless)");
+ok(-e $jdbc, "pgjdbc is there (libpostgresql-jdbc-java, default-jdk-headless)");
 my $node = install_node_postgres();
 
 # name, how it writes an address, the command, what reading is called
