@@ -21,7 +21,7 @@ our @EXPORT = qw(
   new_primary new_replicas cluster replica_list watch configure reload_log postmaster_pid
   session ask row rows error_of
   pin route route_token route_all is_pinned names
-  replica_state wait_for_state wait_for_samples sampler_pid
+  replica_state wait_for_state wait_for_samples sampler_pid require_wait_event
   freeze thaw
   add_note has_note pause_replay resume_replay wait_for_replay flushed_lsn
   poll_until);
@@ -311,6 +311,9 @@ sub sampler_pid
 	my ($where) = @_;
 	return ask($where, 'SELECT coalesce(sampler_pid, 0) FROM replica_pin.status');
 }
+
+# What pg_stat_activity calls the wait of require(): it has a name from PostgreSQL 17.
+sub require_wait_event { return $_[0]->pg_version >= 17 ? 'ReplicaPinRequire' : 'Extension' }
 
 # --- processes ---------------------------------------------------------------
 

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use RpinCatalog;
 use RpinMore qw(value sqlstate);
 use RpinTest;
 use Test::More;
@@ -13,30 +14,6 @@ use Test::More;
 my ($primary, $replica) = cluster(replicas => 1);
 
 # --- dump and restore -----------------------------------------------------------
-
-# Everything that the extension made, with owner, privileges and comment.
-my $describe = <<'END';
-SELECT format('%s schema %s %s', nspname, nspacl, obj_description(oid, 'pg_namespace'))
-FROM pg_namespace WHERE nspname = 'replica_pin'
-UNION ALL
-SELECT format('%s function %s %s %s %s %s %s %s', p.oid::regprocedure, proowner::regrole, prokind,
-  provolatile, proparallel, pg_get_function_result(p.oid), proacl, obj_description(p.oid, 'pg_proc'))
-FROM pg_proc p WHERE pronamespace = 'replica_pin'::regnamespace
-UNION ALL
-SELECT format('%s relation %s %s %s %s', oid::regclass, relowner::regrole, relacl,
-  obj_description(oid, 'pg_class'), pg_get_viewdef(oid))
-FROM pg_class WHERE relnamespace = 'replica_pin'::regnamespace
-UNION ALL
-SELECT format('%s extension %s %s', extname, extversion, obj_description(oid, 'pg_extension'))
-FROM pg_extension WHERE extname = 'replica_pin'
-UNION ALL
-SELECT format('members %s', count(*)) FROM pg_depend
-WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
-  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'replica_pin')
-ORDER BY 1
-END
-
-sub described { return $primary->safe_psql($_[0], $describe) }
 
 $primary->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE watcher');
 $primary->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE template0") for qw(fresh dumped plain custom);
@@ -49,8 +26,8 @@ GRANT SELECT ON replica_pin.replicas TO watcher;
 REVOKE SELECT ON replica_pin.status FROM pg_monitor;
 END
 
-my $fresh = described('fresh');
-my $dumped = described('dumped');
+my $fresh = described($primary, 'fresh');
+my $dumped = described($primary, 'dumped');
 like($fresh, qr/^replica_pin schema \{[^}]*=U\/[^}]*\} \S/m, 'everybody may use the schema, and it has a comment');
 like($fresh, qr/^replica_pin\.status relation \S+ \{[^}]*pg_monitor=r/m, 'pg_monitor may read the views');
 unlike($dumped, qr/^replica_pin\.status relation \S+ \{[^}]*pg_monitor=r/m, 'in the database to dump it may not');
@@ -62,7 +39,7 @@ $primary->command_ok([ 'psql', '-X', '--quiet', '--set', 'ON_ERROR_STOP=1', '--f
 $primary->command_ok([ 'pg_restore', '--exit-on-error', '--dbname', 'custom', $file ], 'restore, custom');
 for my $name (qw(plain custom))
 {
-	is(described($name), $dumped, "$name: the same functions, views, privileges and comments");
+	is(described($primary, $name), $dumped, "$name: the same functions, views, privileges and comments");
 	is($primary->safe_psql($name, "SELECT replica_pin.is_pinned('k')"), 'f', "$name: the restored database can ask");
 }
 
@@ -79,7 +56,7 @@ sub state_of
 
 for my $round (1, 2)
 {
-	my $functions = described('postgres');
+	my $functions = described($primary, 'postgres');
 	$primary->safe_psql('postgres', 'DROP EXTENSION replica_pin');
 	ok(poll_until(sub { state_of('extension_missing') }), "round $round: dropped, the replica lacks the extension");
 	is(value($asked->query($reason)), 'samples_stale', 'and is not believed any more');
@@ -89,7 +66,7 @@ for my $round (1, 2)
 	$primary->safe_psql('postgres', 'CREATE EXTENSION replica_pin');
 	ok(poll_until(sub { state_of('sampled') }), 'created again, it is sampled again');
 	ok(poll_until(sub { value($asked->query($reason)) eq 'in_sync' }), 'and named');
-	is(described('postgres'), $functions, 'everything is as before');
+	is(described($primary, 'postgres'), $functions, 'everything is as before');
 }
 is(value($asked->query("SELECT last_error IS NULL FROM replica_pin.replicas")), 't', 'no error is left');
 

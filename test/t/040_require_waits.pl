@@ -58,7 +58,7 @@ sub waiting_client
 	my $pid = value($client->query('SELECT pg_backend_pid()'));
 	$client->query($_) for @before;
 	$client->send_query(require_sql($token, $timeout));
-	poll_until(sub { ask($node, "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'Extension' })
+	poll_until(sub { ask($node, "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq require_wait_event($node) })
 	  or die 'require does not wait';
 	return ($client, $pid);
 }

@@ -39,7 +39,7 @@ $_->send_query("CALL replica_pin.require('$token', 120000); SELECT count(*) FROM
 
 # Their longest pace is reached after a fifth of a second.
 ok(poll_until(
-		sub { ask($replica, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension' AND state = 'active' AND query_start < clock_timestamp() - interval '1 s'") >= $sessions * 0.9 }),
+		sub { ask($replica, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = '" . require_wait_event($replica) . "' AND state = 'active' AND query_start < clock_timestamp() - interval '1 s'") >= $sessions * 0.9 }),
 	'they wait');
 
 my ($begin, $used) = (time, cpu_time());
