@@ -93,6 +93,10 @@ sub objects_documented
 			  grep { !$known{$_} && !$other{$_} } sort keys %{ readme_names() }));
 }
 
+sub reference_written { return complaints_of('script/reference', '--check'); }
+
+sub versions_agree { return complaints_of('script/dist', '--check'); }
+
 # A list of tests as make sees it.
 sub make_list
 {

@@ -302,7 +302,8 @@ rpin_source_files() {
   fi
 }
 
-# rpin_private_postgres: a copy of PostgreSQL beneath RPIN_WORK to install into.
+# rpin_private_postgres: a copy of PostgreSQL beneath RPIN_WORK to install into. One
+# of another version, beside it, after another RPIN_PG_MAJOR was set.
 # PostgreSQL finds its directories relative to its program, so a copy that keeps
 # their arrangement uses its own libraries and its own extensions.
 rpin_private_postgres() {
@@ -314,7 +315,7 @@ rpin_private_postgres() {
   mkdir -p "$root/usr/lib/postgresql" "$root/usr/share/postgresql" "$root/usr/include"
   cp -a "$lib" "$root/usr/lib/postgresql/"
   cp -a "/usr/share/postgresql/$RPIN_PG_MAJOR" "$root/usr/share/postgresql/"
-  ln -s /usr/include/postgresql "$root/usr/include/postgresql"
+  ln -sfn /usr/include/postgresql "$root/usr/include/postgresql"
   # what is installed on this machine is not under test
   find "$root" -name 'replica_pin*' -prune -exec rm -rf {} +
   chown -R -h postgres: "$root"
