@@ -22,6 +22,11 @@
 
 #include <cmocka.h>
 
+/* What cmocka 2 calls it. */
+#ifndef assert_uint_in_range
+#define assert_uint_in_range assert_in_range
+#endif
+
 #define lengthof(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Reads the settings and says the seed.  Call it first in main(). */

@@ -102,7 +102,7 @@ test_threads(void **state)
 	assert_int_equal(shared.lowered, 0);
 
 	/* Each value raises it for one of them at most. */
-	assert_in_range(shared.raised, 1, ROUNDS);
+	assert_uint_in_range(shared.raised, 1, ROUNDS);
 }
 
 int

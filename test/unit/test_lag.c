@@ -133,7 +133,7 @@ run(Spacing spacing, int64_t until)
 			exact.entry[exact.count - 1].position < position)
 			exact.entry[exact.count++] = (RpinLagEntry) {position, now};
 
-		assert_in_range(lag->count, 1, RPIN_LAG_ENTRIES);
+		assert_uint_in_range(lag->count, 1, RPIN_LAG_ENTRIES);
 		ask(lag, &exact, random_position(&exact), now);
 		if (rpin_test_one_in(2000))
 			for (size_t i = 0; i < exact.count; i++)
@@ -270,7 +270,7 @@ test_odd_clocks(void **state)
 
 			time[n] = odd_clock(kind, time[n - 1]);
 			rpin_lag_note(lag, n, time[n]);
-			assert_in_range(lag->count, 1, RPIN_LAG_ENTRIES);
+			assert_uint_in_range(lag->count, 1, RPIN_LAG_ENTRIES);
 			assert_int_equal(rpin_lag_since(lag, n), -1);
 
 			answer = rpin_lag_since(lag, asked);

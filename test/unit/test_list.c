@@ -37,7 +37,7 @@ parse(const char *text, int size, RpinAddress *address, RpinListError *error)
 	assert_non_null(exact);
 	memset(exact, 0xEE, bytes);
 	count = rpin_list_parse(copy, exact, size, error);
-	assert_in_range(count + 1, 0, size + 1);
+	assert_uint_in_range(count + 1, 0, size + 1);
 	if (count > 0)
 		memcpy(address, exact, (size_t) count * sizeof(RpinAddress));
 	free(exact);
@@ -332,7 +332,7 @@ test_random_lists(void **state)
 		if (count < 0)
 		{
 			assert_non_null(error.message);
-			assert_in_range(error.entry, 1, size + 1);
+			assert_uint_in_range(error.entry, 1, size + 1);
 			assert_true(error.offset <= strlen(text));
 		}
 		for (int a = 0; a < count; a++)

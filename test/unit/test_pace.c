@@ -235,7 +235,7 @@ test_jitter_spreads(void **state)
 		seen[tenth < 10 ? tenth : 9]++;
 	}
 	for (int tenth = 0; tenth < 10; tenth++)
-		assert_in_range(seen[tenth], 500, 1500);
+		assert_uint_in_range(seen[tenth], 500, 1500);
 }
 
 int

@@ -107,7 +107,7 @@ test_bucket(void **state)
 			used[bucket]++;
 		}
 		for (uint64_t bucket = 0; bucket < count; bucket++)
-			assert_in_range(used[bucket], 700, 1300);
+			assert_uint_in_range(used[bucket], 700, 1300);
 		free(used);
 		free(table);
 	}
