@@ -2,16 +2,18 @@
 -- What CREATE EXTENSION makes.
 --
 CREATE EXTENSION replica_pin;
-\dx+ replica_pin
 
--- Members, as everything below sees them.
+-- Members, as everything below sees them.  In later versions of PostgreSQL, row
+-- types are members, too.
 CREATE VIEW members AS
 SELECT classid, objid,
        pg_describe_object(classid, objid, 0) COLLATE "C" AS object,
        obj_description(objid, classid::regclass::name) AS description
 FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
-  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'replica_pin');
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'replica_pin')
+  AND classid <> 'pg_type'::regclass;
+SELECT object FROM members ORDER BY object;
 
 -- Each says what it is for, and so do the schema and the extension.
 SELECT count(*) > 0 AS has_members FROM members;

@@ -18,7 +18,7 @@ LANGUAGE sql AS $$
   SELECT key, required > floor_lsn,
     CASE WHEN required > floor_lsn THEN
       required > before AND EXISTS (
-        SELECT FROM pg_get_wal_records_info_till_end_of_wal(before)
+        SELECT FROM pg_get_wal_records_info(before, pg_current_wal_flush_lsn())
         WHERE end_lsn = required AND record_type ~ '^COMMIT') END
   FROM capture_log,
     LATERAL (SELECT replica_pin.token_lsn(r.required) AS required
@@ -273,7 +273,7 @@ COMMIT;
 -- Each is pinned at the end of a commit record, but for the one rolled back.
 SELECT key, EXISTS (
   SELECT FROM capture_log l,
-    pg_get_wal_records_info_till_end_of_wal(l.before) w
+    pg_get_wal_records_info(l.before, pg_current_wal_flush_lsn()) w
   WHERE l.session_key = 'insert' AND w.record_type ~ '^COMMIT'
     AND w.end_lsn = replica_pin.token_lsn((replica_pin.route(key)).required)) AS "at a commit"
 FROM unnest(ARRAY['pin after the write', 'pin before the write', 'pin in a savepoint',

@@ -11,6 +11,7 @@ SELECT reason FROM replica_pin.route('user:1');
 
 -- It does not move into a schema that somebody has prepared.
 CREATE SCHEMA replica_pin;
+\set SHOW_CONTEXT never
 CREATE EXTENSION replica_pin;
 DROP SCHEMA replica_pin;
 
