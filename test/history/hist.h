@@ -14,7 +14,7 @@
 #define HIST_MAX_REPLICAS 8
 #define HIST_MAX_EXPECTED 32
 
-typedef struct
+typedef struct HistReplica
 {
 	char	   *name;
 	char	   *conninfo;
@@ -23,14 +23,14 @@ typedef struct
 } HistReplica;
 
 /* A fault that has to be seen so many times. */
-typedef struct
+typedef struct HistExpected
 {
 	char	   *name;
 	int			times;
 } HistExpected;
 
 /* How a writer takes the position that a control goes by. */
-typedef enum
+typedef enum HistClaim
 {
 	HIST_CLAIM_NONE,
 	HIST_CLAIM_COMMIT,			/* of the commit: as it should be */
@@ -40,7 +40,7 @@ typedef enum
 } HistClaim;
 
 /* What a run has to show. */
-typedef enum
+typedef enum HistExpect
 {
 	HIST_EXPECT_NONE_STALE,
 	HIST_EXPECT_STALE,			/* some */
@@ -51,7 +51,7 @@ typedef enum
 struct HistReader;
 struct HistDemand;
 
-typedef struct
+typedef struct HistMode
 {
 	const char *name;
 	const char *text;
@@ -64,7 +64,7 @@ typedef struct
 extern const HistMode hist_modes[];
 extern const HistMode *hist_mode_find(const char *name);
 
-typedef struct
+typedef struct HistOptions
 {
 	const HistMode *mode;
 	HistReplica replicas[HIST_MAX_REPLICAS];
@@ -73,9 +73,12 @@ typedef struct
 	int			readers;
 	int			keys;
 	int			seconds;
+	int			patience;		/* seconds more, if too little was seen */
+	int			lifetime_ms;
 	int64_t		lifetime;		/* of samples, in microseconds */
 	int64_t		interval;		/* between them; asked of the primary */
 	bool		synchronous;	/* asked too */
+	const char *seed_text;
 	uint64_t	seed;
 	const char *report;
 	const char *control;

@@ -40,8 +40,8 @@ name_replica(HistReader *reader, const char *name, size_t length)
 static bool
 decide(HistReader *reader, HistSql statement, PGresult **result)
 {
-	char		key[32];
-	const HistCall call = {.statement = statement, .count = 1, .values = {key}};
+	char		key[32] = "";
+	HistCall	call = hist_call(statement, key, NULL);
 	HistRead   *read = &reader->read;
 
 	format_key(reader, key, sizeof(key), "item:");
@@ -102,10 +102,24 @@ hist_ask_is_pinned(HistReader *reader)
 	return true;
 }
 
+bool
+hist_ask_eligible(HistReader *reader)
+{
+	HistCall	call = hist_call(HIST_SQL_ELIGIBLE, NULL, NULL);
+	PGresult   *result;
+	bool		eligible;
+
+	if (!hist_conn_run(&reader->primary, &call, 1, &result))
+		return false;
+	eligible = strcmp(hist_result_text(result, 0), "t") == 0;
+	PQclear(result);
+	return eligible;
+}
+
 uint64_t
 hist_ask_position(HistReader *reader, int replica)
 {
-	const HistCall call = {.statement = HIST_SQL_POSITION};
+	HistCall	call = hist_call(HIST_SQL_POSITION, NULL, NULL);
 	HistConn   *conn = &reader->direct[replica];
 	PGresult   *result;
 	uint64_t	lsn;
@@ -121,8 +135,10 @@ hist_ask_position(HistReader *reader, int replica)
 void
 hist_ask_board(HistReader *reader, int replica)
 {
-	const HistCall call = {.statement = HIST_SQL_BOARD, .count = 1,
-		.values = {hist_options.replicas[replica].name}};
+	bool		old = reader->direct[replica].phase == HIST_CONN_OPEN &&
+		reader->direct[replica].opened_at + hist_options.lifetime < reader->read.asked_at;
+
+	HistCall	call = hist_call(HIST_SQL_BOARD, hist_options.replicas[replica].name, NULL);
 	PGresult   *result;
 
 	if (!hist_conn_run(&reader->primary, &call, 1, &result))
@@ -131,7 +147,7 @@ hist_ask_board(HistReader *reader, int replica)
 	if (hist_result_ok(result) && hist_result_text(result, 1)[0] != '\0')
 		hist_judge_sample(&reader->read, replica,
 						  strtoull(hist_result_text(result, 0), NULL, 10),
-						  hist_now() - atoll(hist_result_text(result, 1)));
+						  old ? hist_ask_position(reader, replica) : 0);
 	PQclear(result);
 }
 
@@ -148,8 +164,8 @@ take_row(HistReader *reader, int replica, const PGresult *result)
 HistOutcome
 hist_ask_primary(HistReader *reader)
 {
-	char		key[32];
-	const HistCall call = {.statement = HIST_SQL_READ, .count = 1, .values = {key}};
+	char		key[32] = "";
+	HistCall	call = hist_call(HIST_SQL_READ, key, NULL);
 	PGresult   *result;
 	bool		ok;
 
@@ -169,6 +185,15 @@ hist_ask_primary(HistReader *reader)
 	return ok ? HIST_SERVED : HIST_FAILED;
 }
 
+static void
+count_error(const char *state)
+{
+	char		name[32];
+
+	snprintf(name, sizeof(name), "read error %s", state);
+	hist_count_reason(name);
+}
+
 static HistOutcome
 outcome_of(const PGresult *proof)
 {
@@ -176,7 +201,10 @@ outcome_of(const PGresult *proof)
 
 	if (strcmp(state, "RP001") == 0)
 		return HIST_BEHIND;
-	return strcmp(state, "RP002") == 0 ? HIST_NOT_COMPARABLE : HIST_FAILED;
+	if (strcmp(state, "RP002") == 0)
+		return HIST_NOT_COMPARABLE;
+	count_error(state);
+	return HIST_FAILED;
 }
 
 static void
@@ -203,11 +231,11 @@ hist_ask_replica(HistReader *reader, HistConn *conn, int replica, const char *to
 
 	format_key(reader, key, sizeof(key), "");
 	if (token[0] != '\0')
-		calls[count++] = (HistCall) {.statement = HIST_SQL_REQUIRE, .count = 2, .values = {token, WAIT_MS}};
+		calls[count++] = hist_call(HIST_SQL_REQUIRE, token, WAIT_MS);
 	row = count;
-	calls[count++] = (HistCall) {.statement = HIST_SQL_READ, .count = 1, .values = {key}};
+	calls[count++] = hist_call(HIST_SQL_READ, key, NULL);
 	if (carry)
-		calls[count++] = (HistCall) {.statement = HIST_SQL_CURRENT_TOKEN};
+		calls[count++] = hist_call(HIST_SQL_CURRENT_TOKEN, NULL, NULL);
 
 	reader->read.sent_at = hist_now();
 	if (!hist_conn_run(conn, calls, count, results))
@@ -219,7 +247,7 @@ hist_ask_replica(HistReader *reader, HistConn *conn, int replica, const char *to
 			carry_token(reader, hist_result_text(results[count - 1], 0));
 		outcome = HIST_SERVED;
 	}
-	else if (row > 0)
+	else
 		outcome = outcome_of(results[0]);
 	hist_conn_clear(results, count);
 	return outcome;
@@ -228,7 +256,7 @@ hist_ask_replica(HistReader *reader, HistConn *conn, int replica, const char *to
 bool
 hist_ask_renew(HistReader *reader, char *token)
 {
-	const HistCall call = {.statement = HIST_SQL_RENEW, .count = 1, .values = {token}};
+	HistCall	call = hist_call(HIST_SQL_RENEW, token, NULL);
 	PGresult   *result;
 	bool		ok;
 

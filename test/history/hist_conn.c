@@ -31,6 +31,25 @@ hist_pause(int64_t microseconds)
 	ppoll(NULL, 0, &pause, NULL);
 }
 
+HistCall
+hist_call(int statement, const char *first, const char *second)
+{
+	HistCall	call = {.statement = statement};
+
+	call.values[0] = first;
+	call.values[1] = second;
+	call.count = (first != NULL) + (second != NULL);
+	return call;
+}
+
+HistCall
+hist_call_text(const char *text)
+{
+	HistCall	call = {.text = text};
+
+	return call;
+}
+
 void
 hist_conn_init(HistConn *conn, const char *conninfo, bool prepares)
 {
@@ -74,12 +93,13 @@ wait_for_socket(HistConn *conn, short events, int64_t deadline)
 {
 	struct pollfd socket = {.fd = PQsocket(conn->pg), .events = events};
 	int64_t		left = deadline - hist_now();
-	struct timespec timeout = {0, 0};
+	struct timespec timeout;
 
 	if (socket.fd < 0)
 		return false;
-	if (left > 0)
-		timeout = (struct timespec) {left / 1000000, left % 1000000 * 1000};
+	left = left > 0 ? left : 0;
+	timeout.tv_sec = left / 1000000;
+	timeout.tv_nsec = left % 1000000 * 1000;
 	return ppoll(&socket, 1, &timeout, NULL) > 0;
 }
 

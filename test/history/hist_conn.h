@@ -17,14 +17,14 @@
 /* How long a batch may take, and an attempt to connect. */
 #define HIST_PATIENCE INT64_C(3000000)
 
-typedef enum
+typedef enum HistConnPhase
 {
 	HIST_CONN_CLOSED,			/* until next_try */
 	HIST_CONN_OPENING,			/* until deadline */
 	HIST_CONN_OPEN				/* until something goes wrong with it */
 } HistConnPhase;
 
-typedef struct
+typedef struct HistConn
 {
 	const char *conninfo;
 	bool		prepares;		/* not through a pooler */
@@ -39,15 +39,17 @@ typedef struct
 } HistConn;
 
 /* A statement of hist_sql.c, or text of one's own, and its parameters. */
-typedef struct
+typedef struct HistCall
 {
 	int			statement;
 	const char *text;
 	int			count;
-	const char *values[4];
+	const char *values[2];
 } HistCall;
 
-#define HIST_BATCH 6
+/* With two parameters, one or none (NULL); and any text, without. */
+extern HistCall hist_call(int statement, const char *first, const char *second);
+extern HistCall hist_call_text(const char *text);
 
 /* Microseconds of the one clock that everything here goes by. */
 extern int64_t hist_now(void);

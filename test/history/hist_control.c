@@ -23,7 +23,7 @@
 /* How long a new primary may take. */
 #define FAILOVER_PATIENCE INT64_C(60000000)
 
-typedef struct
+typedef struct Mark
 {
 	char		name[64];
 	int64_t		at;
@@ -79,7 +79,7 @@ new_primary(const char *conninfo)
 	hist_conn_init(&conn, hist_primary(NULL), true);
 	while (!hist_stopping() && hist_now() < give_up)
 	{
-		const HistCall call = {.text = "SELECT pg_is_in_recovery()"};
+		HistCall	call = hist_call_text("SELECT pg_is_in_recovery()");
 		PGresult   *result;
 		bool		promoted;
 

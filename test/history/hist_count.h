@@ -34,7 +34,6 @@
 	X(ahead, "reads that saw a version before its commit was answered") \
 	X(passed, "decisions when every replica had been there for long") \
 	X(false_pins, "... and the answer was the primary") \
-	X(false_pins_quiet, "... with no fault in the last 15 s") \
 	X(unsampled, "decisions for want of samples (samples_stale, no_replicas)") \
 	X(hops, "reads with a token after a read elsewhere") \
 	X(back_on_primary, "reads on the primary older than one on a replica") \
@@ -46,14 +45,14 @@
 	X(named) X(reads) X(short_refused) X(near) X(fresh) X(fresh_stale) X(stale)
 
 #define HIST_NAME(name, ...) HIST_##name,
-typedef enum
+typedef enum HistCount
 {
 	HIST_COUNTS(HIST_NAME)
 	HIST_COUNT_KINDS
 } HistCount;
 
 #define HIST_REPLICA_NAME(name) HIST_REPLICA_##name,
-typedef enum
+typedef enum HistReplicaCount
 {
 	HIST_REPLICA_COUNTS(HIST_REPLICA_NAME)
 	HIST_REPLICA_COUNT_KINDS

@@ -21,7 +21,7 @@
 /* A fault may delay the answer that everybody is there. */
 #define QUIET INT64_C(15000000)
 
-typedef struct
+typedef struct Event
 {
 	HistViolation kind;
 	int64_t		high;			/* HIST_MONOTONIC: what had been read */
@@ -32,7 +32,8 @@ const char *const hist_violation_names[] = {
 	[HIST_STALE] = "stale",
 	[HIST_LOST_PIN] = "lost_pin",
 	[HIST_MONOTONIC] = "monotonic",
-	[HIST_DIVERGENT] = "divergent"
+	[HIST_DIVERGENT] = "divergent",
+	[HIST_FALSE_PIN] = "false_pin"
 };
 
 static Event events[EVENTS];
@@ -46,7 +47,13 @@ violation(HistViolation kind, const HistRead *read, int64_t high)
 	atomic_fetch_add(&raw[kind], 1);
 	pthread_mutex_lock(&events_mutex);
 	if (event_count < EVENTS)
-		events[event_count++] = (Event) {kind, high, *read};
+	{
+		Event	   *event = &events[event_count++];
+
+		event->kind = kind;
+		event->high = high;
+		event->read = *read;
+	}
 	else
 		hist_count(HIST_events_dropped);
 	pthread_mutex_unlock(&events_mutex);
@@ -87,6 +94,14 @@ hist_judge_token(const HistRead *read, bool served)
 }
 
 void
+hist_judge_false_pin(const HistRead *read)
+{
+	hist_count(HIST_false_pins);
+	if (read->asked_at - hist_control_last_mark() > QUIET)
+		violation(HIST_FALSE_PIN, read, 0);
+}
+
+bool
 hist_judge_decision(const HistRead *read)
 {
 	bool		unsampled = strcmp(read->reason, "samples_stale") == 0 ||
@@ -103,16 +118,11 @@ hist_judge_decision(const HistRead *read)
 	}
 	if (unsampled)
 		hist_count(HIST_unsampled);
-	else if (all_were_there(read))
-	{
-		hist_count(HIST_passed);
-		if (read->named == 0)
-		{
-			hist_count(HIST_false_pins);
-			if (read->asked_at - hist_control_last_mark() > QUIET)
-				hist_count(HIST_false_pins_quiet);
-		}
-	}
+	if (unsampled || !all_were_there(read))
+		return false;
+	hist_count(HIST_passed);
+	return read->named == 0 &&
+		hist_watch_was_steady(read->asked_at - 3 * hist_options.interval, hist_options.interval / 4);
 }
 
 void
@@ -124,14 +134,21 @@ hist_judge_refusal(const HistRead *read, int replica, uint64_t lsn)
 	hist_count_of(replica, HIST_REPLICA_short_refused);
 }
 
+/*
+ * The sample must cover what is required, and the replica must really have been
+ * there: in one life it is never short of what it said before.
+ */
 void
-hist_judge_sample(const HistRead *read, int replica, uint64_t lsn, int64_t requested)
+hist_judge_sample(const HistRead *read, int replica, uint64_t sample, uint64_t lsn)
 {
-	uint64_t	needed = read->demand.commit.lsn;
+	HistRead	audited = *read;
 
 	hist_count(HIST_audits);
-	if (lsn < needed || hist_watch_was_short(replica, needed, requested))
-		violation(HIST_LOST_PIN, read, 0);
+	audited.replica = replica;
+	audited.lsn = lsn != 0 ? lsn : sample;
+	audited.sent_at = hist_now();
+	if (sample < read->demand.commit.lsn || (lsn != 0 && lsn < sample))
+		violation(HIST_LOST_PIN, &audited, 0);
 }
 
 /* --- reads --------------------------------------------------------------------- */

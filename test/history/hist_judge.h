@@ -13,12 +13,15 @@
 
 #include "hist_model.h"
 
-typedef enum
+typedef enum HistViolation
 {
-	HIST_STALE,					/* below what was acknowledged, or seen by anybody */
+	HIST_STALE,					/* below what was acknowledged, or seen by
+								 * anybody */
 	HIST_LOST_PIN,				/* a replica was named that was short */
 	HIST_MONOTONIC,				/* older than what this reader had read */
 	HIST_DIVERGENT,				/* of a history that did not survive */
+	HIST_FALSE_PIN,				/* the primary, though all had been there for
+								 * long */
 	HIST_VIOLATION_KINDS
 } HistViolation;
 
@@ -27,7 +30,7 @@ extern const char *const hist_violation_names[HIST_VIOLATION_KINDS];
 /* A replica, or HIST_PRIMARY. */
 #define HIST_PRIMARY (-1)
 
-typedef struct
+typedef struct HistRead
 {
 	HistDemand	demand;
 	int64_t		asked_at;		/* the decision */
@@ -42,8 +45,12 @@ typedef struct
 	uint64_t	lsn;			/* replayed, as the replica says with the read */
 } HistRead;
 
-/* A decision of route() or is_pinned(). */
-extern void hist_judge_decision(const HistRead *read);
+/*
+ * A decision of route() or is_pinned().  True: it looks like a false pin, unless a
+ * replica is not eligible, of which is_pinned() says nothing.
+ */
+extern bool hist_judge_decision(const HistRead *read);
+extern void hist_judge_false_pin(const HistRead *read);
 
 /* Replicas decided themselves, by a token: one served the read, or none. */
 extern void hist_judge_token(const HistRead *read, bool served);
@@ -52,11 +59,11 @@ extern void hist_judge_token(const HistRead *read, bool served);
 extern void hist_judge_refusal(const HistRead *read, int replica, uint64_t lsn);
 
 /*
- * What the board says, asked after the decision that named the replica: the
- * position of the sample, and the latest moment at which it was requested.
+ * What the board says of a replica that was named, and then the replica itself,
+ * over a connection that is older than the sample; 0: no answer.
  */
-extern void hist_judge_sample(const HistRead *read, int replica, uint64_t lsn,
-							  int64_t requested);
+extern void hist_judge_sample(const HistRead *read, int replica, uint64_t sample,
+							  uint64_t lsn);
 
 /* A read; `pinned`: a decision or a token stands behind it. */
 extern void hist_judge_read(const HistRead *read, bool pinned);

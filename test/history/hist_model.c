@@ -15,7 +15,7 @@
 #define RECENT 16
 #define LOG_CHUNK 50000
 
-typedef struct
+typedef struct Slot
 {
 	pthread_mutex_t mutex;
 	int64_t		key;
@@ -24,7 +24,8 @@ typedef struct
 	int64_t		seen;
 	uint64_t	claim;
 	int			under_way;
-	bool		unknown;		/* a commit without an answer, since the last one */
+	bool		unknown;		/* a commit without an answer, since the last
+								 * one */
 	int			count;			/* of commits, in ascending order of versions */
 	HistCommit	commits[HIST_COMMITS];
 } Slot;
@@ -158,7 +159,7 @@ hist_model_demand(int number, HistDemand *demand)
 	if (slot->count > 0)
 		demand->commit = slot->commits[slot->count - 1];
 	else
-		demand->commit = (HistCommit) {0};
+		memset(&demand->commit, 0, sizeof(demand->commit));
 	pthread_mutex_unlock(&slot->mutex);
 }
 
@@ -234,7 +235,7 @@ ask_primary(HistConn *primary, bool *there, int64_t limit)
 	for (int64_t from = 1; from <= limit; from += LOG_CHUNK)
 	{
 		char		sql[128];
-		HistCall	call = {.text = sql};
+		HistCall	call = hist_call_text(sql);
 		PGresult   *result;
 		bool		ok;
 

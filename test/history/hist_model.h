@@ -21,7 +21,7 @@
 
 #define HIST_TOKEN_SIZE 43
 
-typedef struct
+typedef struct HistCommit
 {
 	int64_t		version;
 	uint64_t	lsn;			/* of the commit's own token; 0 if unknown */
@@ -29,13 +29,14 @@ typedef struct
 } HistCommit;
 
 /* What a read must see that is decided now. */
-typedef struct
+typedef struct HistDemand
 {
 	int			slot;
 	int64_t		key;
 	HistCommit	commit;			/* the greatest acknowledged; version 0: none */
 	int64_t		acked_at;
-	int64_t		created_at;		/* when the row's first commit was acknowledged */
+	int64_t		created_at;		/* when the row's first commit was
+								 * acknowledged */
 	int64_t		seen;			/* the greatest version that anybody has read */
 	uint64_t	claim;			/* where a wrong rule says that the commit is */
 	bool		settled;		/* no write is under way or without an answer */
@@ -43,7 +44,7 @@ typedef struct
 	int64_t		versions[HIST_COMMITS];
 } HistDemand;
 
-typedef enum
+typedef enum HistFate
 {
 	HIST_FATE_NONE,				/* not committed */
 	HIST_FATE_TRIED,			/* COMMIT was sent */
@@ -53,7 +54,7 @@ typedef enum
 	HIST_FATE_LOST				/* acknowledged, and the primary lacks it */
 } HistFate;
 
-typedef struct
+typedef struct HistWrite
 {
 	int			slot;
 	int64_t		key;

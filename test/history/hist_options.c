@@ -11,7 +11,7 @@
 #include "hist_reader.h"
 
 HistOptions hist_options = {
-	.writers = 4, .readers = 8, .keys = 64, .seconds = 30, .lifetime = 1000000, .seed = 1
+	.writers = 4, .readers = 8, .keys = 64, .seconds = 30, .lifetime_ms = 1000, .seed_text = "1"
 };
 
 const HistMode hist_modes[] = {
@@ -38,26 +38,6 @@ const HistMode hist_modes[] = {
 	{NULL, NULL, NULL, HIST_CLAIM_NONE, HIST_EXPECT_NONE_STALE, false}
 };
 
-static const struct option long_options[] = {
-	{"primary", required_argument, NULL, 'p'},
-	{"replica", required_argument, NULL, 'r'},
-	{"spare", required_argument, NULL, 'x'},
-	{"pooler", required_argument, NULL, 'b'},
-	{"mode", required_argument, NULL, 'm'},
-	{"writers", required_argument, NULL, 'w'},
-	{"readers", required_argument, NULL, 'n'},
-	{"keys", required_argument, NULL, 'k'},
-	{"seconds", required_argument, NULL, 's'},
-	{"sample-lifetime", required_argument, NULL, 'l'},
-	{"seed", required_argument, NULL, 'd'},
-	{"report", required_argument, NULL, 'o'},
-	{"control", required_argument, NULL, 'c'},
-	{"expect", required_argument, NULL, 'e'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0}
-};
-
 static void
 usage(FILE *file)
 {
@@ -67,6 +47,7 @@ usage(FILE *file)
 			"  --spare NAME=CONNINFO    the same, but it need not serve\n"
 			"  --pooler NAME=CONNINFO   a pooler in front of that replica\n"
 			"  --writers N, --readers N, --keys N, --seconds S, --seed N\n"
+			"  --patience S             seconds more, if too little was seen by then\n"
 			"  --sample-lifetime MS     of the primary's setting, or longer\n"
 			"  --report FILE            the report as JSON\n"
 			"  --control FIFO           commands: mark NAME, primary CONNINFO, stop\n"
@@ -97,6 +78,16 @@ hist_mode_find(const char *name)
 	return NULL;
 }
 
+static int
+positive(const char *argument)
+{
+	int			number = atoi(argument);
+
+	if (number <= 0)
+		refuse("expected a number above 0");
+	return number;
+}
+
 /* NAME=REST; returns REST. */
 static char *
 split(char *argument)
@@ -113,11 +104,14 @@ static void
 add_replica(char *argument, bool spare)
 {
 	char	   *conninfo = split(argument);
+	HistReplica *replica;
 
 	if (hist_options.replica_count == HIST_MAX_REPLICAS)
 		refuse("too many replicas");
-	hist_options.replicas[hist_options.replica_count++] =
-		(HistReplica) {.name = argument, .conninfo = conninfo, .spare = spare};
+	replica = &hist_options.replicas[hist_options.replica_count++];
+	replica->name = argument;
+	replica->conninfo = conninfo;
+	replica->spare = spare;
 }
 
 static void
@@ -140,57 +134,114 @@ static void
 add_expected(char *argument)
 {
 	char	   *times = split(argument);
+	HistExpected *expected;
 
 	if (hist_options.expected_count == HIST_MAX_EXPECTED)
 		refuse("too many faults are expected");
-	hist_options.expected[hist_options.expected_count++] =
-		(HistExpected) {argument, atoi(times)};
-}
-
-static int
-positive(const char *argument)
-{
-	int			number = atoi(argument);
-
-	if (number <= 0)
-		refuse("expected a number above 0");
-	return number;
+	expected = &hist_options.expected[hist_options.expected_count++];
+	expected->name = argument;
+	expected->times = positive(times);
 }
 
 static void
-take(int option, char *argument)
+take_mode(char *name)
 {
-	switch (option)
-	{
-		case 'p': hist_primary_set(argument); break;
-		case 'r': add_replica(argument, false); break;
-		case 'x': add_replica(argument, true); break;
-		case 'b': add_pooler(argument); break;
-		case 'm': hist_options.mode = hist_mode_find(argument); break;
-		case 'w': hist_options.writers = positive(argument); break;
-		case 'n': hist_options.readers = positive(argument); break;
-		case 'k': hist_options.keys = positive(argument); break;
-		case 's': hist_options.seconds = positive(argument); break;
-		case 'l': hist_options.lifetime = INT64_C(1000) * positive(argument); break;
-		case 'd': hist_options.seed = strtoull(argument, NULL, 10); break;
-		case 'o': hist_options.report = argument; break;
-		case 'c': hist_options.control = argument; break;
-		case 'e': add_expected(argument); break;
-		case 'v': hist_options.verbose = true; break;
-		case 'h': usage(stdout); exit(0);
-		default: refuse("no such option");
-	}
+	hist_options.mode = hist_mode_find(name);
+}
+
+static void
+take_primary(char *conninfo)
+{
+	hist_primary_set(conninfo);
+}
+
+static void
+take_replica(char *argument)
+{
+	add_replica(argument, false);
+}
+
+static void
+take_spare(char *argument)
+{
+	add_replica(argument, true);
+}
+
+static void
+help(char *unused)
+{
+	(void) unused;
+	usage(stdout);
+	exit(0);
+}
+
+/* Each has a number, a word or a function to take its argument, or nothing. */
+static const struct
+{
+	const char *name;
+	int		   *number;
+	const char **word;
+	void		(*take) (char *argument);
+}			options[] = {
+	{"primary", NULL, NULL, take_primary},
+	{"replica", NULL, NULL, take_replica},
+	{"spare", NULL, NULL, take_spare},
+	{"pooler", NULL, NULL, add_pooler},
+	{"mode", NULL, NULL, take_mode},
+	{"writers", &hist_options.writers, NULL, NULL},
+	{"readers", &hist_options.readers, NULL, NULL},
+	{"keys", &hist_options.keys, NULL, NULL},
+	{"seconds", &hist_options.seconds, NULL, NULL},
+	{"patience", &hist_options.patience, NULL, NULL},
+	{"sample-lifetime", &hist_options.lifetime_ms, NULL, NULL},
+	{"seed", NULL, &hist_options.seed_text, NULL},
+	{"report", NULL, &hist_options.report, NULL},
+	{"control", NULL, &hist_options.control, NULL},
+	{"expect", NULL, NULL, add_expected},
+	{"verbose", NULL, NULL, NULL},
+	{"help", NULL, NULL, help}
+};
+
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static void
+take(size_t option, char *argument)
+{
+	if (options[option].number != NULL)
+		*options[option].number = positive(argument);
+	else if (options[option].word != NULL)
+		*options[option].word = argument;
+	else if (options[option].take != NULL)
+		options[option].take(argument);
+	else
+		hist_options.verbose = true;
 }
 
 void
 hist_options_read(int argc, char **argv)
 {
+	struct option long_options[OPTIONS + 1];
 	int			option;
 
+	memset(long_options, 0, sizeof(long_options));
+	for (size_t i = 0; i < OPTIONS; i++)
+	{
+		bool		bare = strcmp(options[i].name, "verbose") == 0 || options[i].take == help;
+
+		long_options[i].name = options[i].name;
+		long_options[i].has_arg = bare ? no_argument : required_argument;
+		long_options[i].val = (int) i;
+	}
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		take(option, optarg);
+	{
+		if (option == '?')
+			refuse("no such option");
+		take((size_t) option, optarg);
+	}
 	if (optind < argc || hist_primary(NULL) == NULL || hist_options.mode == NULL)
 		refuse("a primary and a mode are needed");
 	if (hist_options.replica_count == 0)
 		refuse("a replica is needed");
+	hist_options.lifetime = INT64_C(1000) * hist_options.lifetime_ms;
+	hist_options.seed = strtoull(hist_options.seed_text, NULL, 10);
 }

@@ -9,7 +9,7 @@
 #include "hist_judge.h"
 
 /* What it has read of a slot's present row. */
-typedef struct
+typedef struct HistHigh
 {
 	int64_t		key;
 	int64_t		version;
@@ -26,10 +26,11 @@ typedef struct HistReader
 	HistConn	fresh;
 	char		carried[HIST_TOKEN_SIZE];
 	HistHigh   *high;			/* by slot */
+	int			again;			/* reads of the same slot that are left */
 	HistRead	read;			/* the present one */
 } HistReader;
 
-typedef enum
+typedef enum HistOutcome
 {
 	HIST_SERVED,
 	HIST_BEHIND,				/* RP001 */
@@ -42,6 +43,9 @@ typedef enum
 /* The primary decides.  False: no answer. */
 extern bool hist_ask_route(HistReader *reader);
 extern bool hist_ask_is_pinned(HistReader *reader);
+
+/* Every replica may be believed, and could be for a while. */
+extern bool hist_ask_eligible(HistReader *reader);
 
 /* A replica says how far it is; 0: no answer. */
 extern uint64_t hist_ask_position(HistReader *reader, int replica);
@@ -57,7 +61,7 @@ extern HistOutcome hist_ask_replica(HistReader *reader, HistConn *conn, int repl
 /* The token on the present timeline, or "" if it is good for nothing. */
 extern bool hist_ask_renew(HistReader *reader, char *token);
 
-/* hist_reader.c: the ways to read */
+/* hist_ways.c: the ways to read */
 extern void hist_read_direct(HistReader *reader);
 extern void hist_read_require(HistReader *reader);
 extern void hist_read_token(HistReader *reader);

@@ -9,16 +9,19 @@
  * surviving primary can tell which ones it has.
  */
 const char *const hist_sql_schema =
-"SET client_min_messages = warning; BEGIN;"
-"CREATE EXTENSION IF NOT EXISTS replica_pin;"
-"DROP TABLE IF EXISTS history_item, history_log;"
-"CREATE TABLE history_item (key bigint PRIMARY KEY, version bigint NOT NULL)"
-" WITH (fillfactor = 50);"
-"CREATE TABLE history_log (version bigint PRIMARY KEY, key bigint NOT NULL);"
-"COMMIT";
+	"SET client_min_messages = warning; BEGIN;"
+	"CREATE EXTENSION IF NOT EXISTS replica_pin;"
+	"DROP TABLE IF EXISTS history_item, history_log;"
+	"CREATE TABLE history_item (key bigint PRIMARY KEY, version bigint NOT NULL)"
+	" WITH (fillfactor = 50);"
+	"CREATE TABLE history_log (version bigint PRIMARY KEY, key bigint NOT NULL);"
+	"COMMIT";
 
 /* Positions are numbers of bytes. */
 const char *const hist_sql[HIST_SQL_COUNT] = {
+	[HIST_SQL_SET_KEY] = "SELECT set_config('replica_pin.session_key', $1, true)",
+	[HIST_SQL_PIN] = "SELECT replica_pin.pin($1)",
+	[HIST_SQL_PIN_ALL] = "SELECT replica_pin.pin_all(ARRAY[$1])",
 	[HIST_SQL_WRITE] =
 	"WITH log AS (INSERT INTO history_log VALUES ($2::bigint, $1::bigint))"
 	" INSERT INTO history_item AS i VALUES ($1::bigint, $2::bigint)"
@@ -36,6 +39,9 @@ const char *const hist_sql[HIST_SQL_COUNT] = {
 	"SELECT coalesce(replay_lsn - '0/0'::pg_lsn, 0),"
 	" (extract(epoch FROM sample_age) * 1000000)::bigint"
 	" FROM replica_pin.replicas WHERE name = $1::text",
+	[HIST_SQL_ELIGIBLE] =
+	"SELECT bool_and(eligible AND clock_timestamp() - state_since > '2s')"
+	" FROM replica_pin.replicas WHERE state <> 'self'",
 	[HIST_SQL_REQUIRE] = "CALL replica_pin.require($1::text, $2::integer)",
 	[HIST_SQL_CURRENT_TOKEN] = "SELECT replica_pin.current_token()",
 	[HIST_SQL_RENEW] =

@@ -14,14 +14,14 @@
 #define RING 8192				/* some seconds */
 #define PERIOD 1000
 
-typedef struct
+typedef struct Observation
 {
 	int64_t		asked;
 	int64_t		answered;
 	uint64_t	lsn;
 } Observation;
 
-typedef struct
+typedef struct Watch
 {
 	pthread_t	thread;
 	pthread_mutex_t mutex;
@@ -47,7 +47,7 @@ observe(Watch *watch, const Observation *observation)
 static bool
 look(HistConn *conn, Observation *observation)
 {
-	const HistCall call = {.statement = HIST_SQL_POSITION};
+	HistCall	call = hist_call(HIST_SQL_POSITION, NULL, NULL);
 	PGresult   *result;
 
 	observation->asked = hist_now();
@@ -138,21 +138,6 @@ first_there(const Watch *watch, uint64_t lsn)
 }
 
 bool
-hist_watch_was_short(int replica, uint64_t lsn, int64_t when)
-{
-	Watch	   *watch = &watches[replica];
-	uint64_t	there;
-	bool		proven;
-
-	pthread_mutex_lock(&watch->mutex);
-	there = first_there(watch, lsn);
-	proven = there > oldest(watch) && at(watch, there - 1)->asked >= when &&
-		at(watch, oldest(watch))->asked <= when;
-	pthread_mutex_unlock(&watch->mutex);
-	return proven;
-}
-
-bool
 hist_watch_was_there(int replica, uint64_t lsn, int64_t when)
 {
 	Watch	   *watch = &watches[replica];
@@ -164,6 +149,36 @@ hist_watch_was_there(int replica, uint64_t lsn, int64_t when)
 	proven = there < watch->count && at(watch, there)->answered <= when;
 	pthread_mutex_unlock(&watch->mutex);
 	return proven;
+}
+
+static bool
+was_steady(Watch *watch, int64_t when, int64_t longest)
+{
+	int64_t		next = hist_now();
+	bool		steady = true;
+
+	pthread_mutex_lock(&watch->mutex);
+	for (uint64_t number = watch->count; steady && next > when && number > oldest(watch); number--)
+	{
+		const Observation *observation = at(watch, number - 1);
+
+		steady = next - observation->answered <= longest &&
+			observation->answered - observation->asked <= longest;
+		next = observation->asked;
+	}
+	pthread_mutex_unlock(&watch->mutex);
+	return steady;
+}
+
+bool
+hist_watch_was_steady(int64_t when, int64_t longest)
+{
+	for (int i = 0; i < hist_options.replica_count; i++)
+	{
+		if (!hist_options.replicas[i].spare && !was_steady(&watches[i], when, longest))
+			return false;
+	}
+	return true;
 }
 
 int64_t

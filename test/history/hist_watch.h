@@ -17,14 +17,14 @@
 extern void hist_watch_start(void);
 extern void hist_watch_join(void);
 
-/*
- * At `when` the replica was short of the position: it was so even later, in the
- * life that it was in.
- */
-extern bool hist_watch_was_short(int replica, uint64_t lsn, int64_t when);
-
 /* At `when` the replica had been proven to be there, and is in the same life. */
 extern bool hist_watch_was_there(int replica, uint64_t lsn, int64_t when);
+
+/*
+ * Since `when` every replica answered in time: the machine is not so busy that
+ * nobody gets his turn.
+ */
+extern bool hist_watch_was_steady(int64_t when, int64_t longest);
 
 /* The last moment at which it may have been short; 0 if nobody knows. */
 extern int64_t hist_watch_crossing(int replica, uint64_t lsn);

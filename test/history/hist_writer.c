@@ -20,13 +20,11 @@
 #define CREATE_ONE_IN 4
 
 /* How a transaction says for which key it writes. */
-static const char *const shapes[] = {
-	"SELECT set_config('replica_pin.session_key', $1, true)",
-	"SELECT replica_pin.pin($1)",
-	"SELECT replica_pin.pin_all(ARRAY[$1])",
-};
+static const HistSql shapes[] = {HIST_SQL_SET_KEY, HIST_SQL_PIN, HIST_SQL_PIN_ALL};
 
-typedef struct
+#define lengthof(array) (sizeof(array) / sizeof((array)[0]))
+
+typedef struct Writer
 {
 	uint64_t	random;
 	HistConn	conn;
@@ -52,7 +50,7 @@ token_lsn(const char *token)
 static uint64_t
 ask_position(HistConn *conn)
 {
-	const HistCall call = {.statement = HIST_SQL_INSERT_POSITION};
+	HistCall	call = hist_call(HIST_SQL_INSERT_POSITION, NULL, NULL);
 	PGresult   *result;
 	uint64_t	lsn;
 
@@ -89,17 +87,17 @@ begin(Writer *writer, const HistWrite *write)
 	char		session_key[32],
 				key[24],
 				version[24];
-	const HistCall calls[] = {
-		{.text = "BEGIN"},
-		{.text = shapes[hist_random(&writer->random) % 3], .count = 1, .values = {session_key}},
-		{.statement = HIST_SQL_WRITE, .count = 2, .values = {key, version}}
-	};
+	HistCall	calls[3];
 	PGresult   *results[3];
 	bool		ok;
 
 	snprintf(session_key, sizeof(session_key), "item:%lld", (long long) write->key);
 	snprintf(key, sizeof(key), "%lld", (long long) write->key);
 	snprintf(version, sizeof(version), "%lld", (long long) write->version);
+	calls[0] = hist_call_text("BEGIN");
+	calls[1] = hist_call(shapes[hist_random(&writer->random) % lengthof(shapes)],
+						 session_key, NULL);
+	calls[2] = hist_call(HIST_SQL_WRITE, key, version);
 	if (!hist_conn_run(&writer->conn, calls, 3, results))
 		return false;
 	ok = hist_result_ok(results[2]);
@@ -123,7 +121,7 @@ take_token(Writer *writer, HistCommit *commit)
 static void
 finish(Writer *writer, const HistWrite *write, uint64_t claim)
 {
-	const HistCall call = {.statement = HIST_SQL_COMMIT};
+	HistCall	call = hist_call(HIST_SQL_COMMIT, NULL, NULL);
 	HistCommit	commit = {.version = write->version};
 	PGresult   *result;
 	bool		committed;
@@ -154,7 +152,7 @@ finish(Writer *writer, const HistWrite *write, uint64_t claim)
 static void
 rollback(Writer *writer)
 {
-	const HistCall call = {.text = "ROLLBACK"};
+	HistCall	call = hist_call_text("ROLLBACK");
 	PGresult   *result;
 
 	if (hist_conn_run(&writer->conn, &call, 1, &result))
@@ -187,7 +185,7 @@ write_once(Writer *writer)
 static bool
 push_tokens(Writer *writer)
 {
-	const HistCall call = {.text = "SET replica_pin.report_commit_token = on"};
+	HistCall	call = hist_call_text("SET replica_pin.report_commit_token = on");
 	PGresult   *result;
 	bool		ok;
 

@@ -159,7 +159,7 @@ wait_until(const char *conninfo, const char *sql)
 	hist_conn_init(&conn, conninfo, false);
 	while (!yes)
 	{
-		const HistCall call = {.text = sql};
+		HistCall	call = hist_call_text(sql);
 		PGresult   *result;
 
 		if (hist_now() > give_up)
@@ -192,12 +192,17 @@ prepare(void)
 {
 	const char *primary = hist_primary(NULL);
 	char	   *interval,
-			   *standbys;
+			   *standbys,
+			   *end,
+				replayed[128];
 
 	free(must(primary, hist_sql_schema));
 	interval = must(primary, "SELECT (extract(epoch FROM current_setting("
 					"'replica_pin.sample_interval')::interval) * 1000000)::bigint");
 	standbys = must(primary, "SHOW synchronous_standby_names");
+	end = must(primary, "SELECT pg_current_wal_flush_lsn()");
+	snprintf(replayed, sizeof(replayed), "SELECT pg_last_wal_replay_lsn() >= '%s'", end);
+	free(end);
 	hist_options.interval = atoll(interval);
 	hist_options.synchronous = standbys[0] != '\0';
 	free(interval);
@@ -205,9 +210,10 @@ prepare(void)
 	for (int i = 0; i < hist_options.replica_count; i++)
 	{
 		if (!hist_options.replicas[i].spare)
-			wait_until(hist_options.replicas[i].conninfo,
-					   "SELECT to_regclass('history_log') IS NOT NULL");
+			wait_until(hist_options.replicas[i].conninfo, replayed);
 	}
+	wait_until(primary, "SELECT bool_and(eligible) FROM replica_pin.replicas"
+			   " WHERE state <> 'self'");
 	if (hist_options.mode->expect == HIST_EXPECT_STALE_DELAYED)
 		delay_last(true);
 }
@@ -225,14 +231,16 @@ ask_for_lost(void)
 	return lost;
 }
 
-/* Until the time is over or somebody says stop. */
+/* Until the time is over and enough was seen, or somebody says stop. */
 static void
 watch_the_clock(void)
 {
 	int64_t		end = began_at + INT64_C(1000000) * hist_options.seconds;
+	int64_t		give_up = end + INT64_C(1000000) * hist_options.patience;
 	int64_t		next = began_at + 1000000;
 
-	while (!hist_stopping() && hist_now() < end)
+	while (!hist_stopping() && (hist_now() < end ||
+								(hist_now() < give_up && !hist_report_enough())))
 	{
 		hist_pause(20000);
 		if (!hist_options.verbose || hist_now() < next)
