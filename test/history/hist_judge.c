@@ -61,6 +61,18 @@ violation(HistViolation kind, const HistRead *read, int64_t high)
 
 /* --- decisions ----------------------------------------------------------------- */
 
+/* No write of the key is under way, nor was one since the read's demand. */
+static bool
+nobody_writes(const HistRead *read)
+{
+	HistDemand	now;
+
+	hist_model_demand(read->demand.slot, &now);
+	return read->demand.settled && now.settled && now.key == read->demand.key &&
+		now.commit.version == read->demand.commit.version &&
+		now.seen <= now.commit.version;
+}
+
 /*
  * Everybody was there three sample intervals before the question, and no write
  * is under way.  After a restart of the primary a key counts as written then,
@@ -72,7 +84,7 @@ all_were_there(const HistRead *read)
 	uint64_t	lsn = read->demand.commit.lsn;
 	int64_t		when = read->asked_at - 3 * hist_options.interval;
 
-	if (lsn == 0 || !read->demand.settled || read->demand.seen > read->demand.commit.version)
+	if (lsn == 0 || !nobody_writes(read))
 		return false;
 	if (hist_primary_broke_at() >= read->demand.acked_at && read->required[0] != '\0')
 		lsn = strtoull(read->required + 26, NULL, 16);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "hist.h"
 #include "hist_control.h"
@@ -189,12 +190,25 @@ write_json(FILE *file, const char *verdict, int64_t lost)
 	fprintf(file, "  \"least_count\": %lld\n}\n", (long long) scaled());
 }
 
+/* Processor time of the checker itself, in seconds. */
+static double
+processor_time(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		(double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 static void
 write_table(FILE *file, const char *verdict, int64_t lost)
 {
 	double		bound = upper_bound();
 
-	fprintf(file, "mode %s: %s\n", hist_options.mode->name, hist_options.mode->text);
+	fprintf(file, "mode %s: %s; %.1f s, of them %.1f s of a processor for the checker\n",
+			hist_options.mode->name, hist_options.mode->text,
+			(double) (hist_now() - hist_began_at()) / 1e6, processor_time());
 	hist_count_table(file);
 	for (int i = 0; i < HIST_VIOLATION_KINDS; i++)
 		fprintf(file, "%10lld  %s (%lld at first sight)\n",

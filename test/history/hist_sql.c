@@ -4,18 +4,21 @@
  */
 #include "hist_sql.h"
 
+#include <stddef.h>
+
 /*
  * history_log has every version that was committed, so that after a failover the
  * surviving primary can tell which ones it has.
  */
-const char *const hist_sql_schema =
-	"SET client_min_messages = warning; BEGIN;"
-	"CREATE EXTENSION IF NOT EXISTS replica_pin;"
-	"DROP TABLE IF EXISTS history_item, history_log;"
+const char *const hist_sql_schema[] = {
+	"SET client_min_messages = warning",
+	"CREATE EXTENSION IF NOT EXISTS replica_pin",
+	"DROP TABLE IF EXISTS history_item, history_log",
 	"CREATE TABLE history_item (key bigint PRIMARY KEY, version bigint NOT NULL)"
-	" WITH (fillfactor = 50);"
-	"CREATE TABLE history_log (version bigint PRIMARY KEY, key bigint NOT NULL);"
-	"COMMIT";
+	" WITH (fillfactor = 50)",
+	"CREATE TABLE history_log (version bigint PRIMARY KEY, key bigint NOT NULL)",
+	NULL
+};
 
 /* Positions are numbers of bytes. */
 const char *const hist_sql[HIST_SQL_COUNT] = {

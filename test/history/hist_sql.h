@@ -27,7 +27,7 @@ typedef enum HistSql
 
 extern const char *const hist_sql[HIST_SQL_COUNT];
 
-/* What the checker makes on the primary before it begins. */
-extern const char *const hist_sql_schema;
+/* What the checker makes on the primary before it begins; NULL ends it. */
+extern const char *const hist_sql_schema[];
 
 #endif							/* HIST_SQL_H */

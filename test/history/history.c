@@ -132,31 +132,30 @@ die(const char *what, const char *why)
 	exit(2);
 }
 
-/* Runs statements that must succeed, one by one; the value of the last one. */
+/* Runs a statement that must succeed; its value, to be freed. */
 static char *
-must(const char *conninfo, const char *sql)
+must(HistConn *conn, const char *sql)
 {
-	PGconn	   *conn = PQconnectdb(conninfo);
-	PGresult   *result = PQexec(conn, sql);
+	HistCall	call = hist_call_text(sql);
+	PGresult   *result;
 	char	   *value;
 
+	if (!hist_conn_wait(conn, SETUP_PATIENCE) || !hist_conn_run(conn, &call, 1, &result))
+		die(sql, "no answer");
 	if (!hist_result_ok(result))
-		die(sql, PQerrorMessage(conn));
+		die(sql, PQresultErrorMessage(result));
 	value = strdup(hist_result_text(result, 0));
 	PQclear(result);
-	PQfinish(conn);
 	return value;
 }
 
-/* Polls until a replica answers 't'. */
+/* Polls until a server answers 't'. */
 static void
-wait_until(const char *conninfo, const char *sql)
+wait_until(HistConn *conn, const char *sql)
 {
 	int64_t		give_up = hist_now() + SETUP_PATIENCE;
-	HistConn	conn;
 	bool		yes = false;
 
-	hist_conn_init(&conn, conninfo, false);
 	while (!yes)
 	{
 		HistCall	call = hist_call_text(sql);
@@ -164,13 +163,24 @@ wait_until(const char *conninfo, const char *sql)
 
 		if (hist_now() > give_up)
 			die("waited in vain for", sql);
-		if (hist_conn_wait(&conn, 100000) && hist_conn_run(&conn, &call, 1, &result))
+		if (hist_conn_wait(conn, 100000) && hist_conn_run(conn, &call, 1, &result))
 		{
 			yes = strcmp(hist_result_text(result, 0), "t") == 0;
 			PQclear(result);
 		}
 		hist_pause(10000);
 	}
+}
+
+static void
+wait_for_replay(const char *conninfo, const char *lsn)
+{
+	char		sql[128];
+	HistConn	conn;
+
+	snprintf(sql, sizeof(sql), "SELECT pg_last_wal_replay_lsn() >= '%s'", lsn);
+	hist_conn_init(&conn, conninfo, false);
+	wait_until(&conn, sql);
 	hist_conn_close(&conn);
 }
 
@@ -178,44 +188,47 @@ wait_until(const char *conninfo, const char *sql)
 static void
 delay_last(bool late)
 {
-	const char *conninfo = hist_options.replicas[hist_options.replica_count - 1].conninfo;
+	HistConn	conn;
 
-	free(must(conninfo, late ? "ALTER SYSTEM SET recovery_min_apply_delay = '2s'" :
+	hist_conn_init(&conn, hist_options.replicas[hist_options.replica_count - 1].conninfo, false);
+	free(must(&conn, late ? "ALTER SYSTEM SET recovery_min_apply_delay = '2s'" :
 			  "ALTER SYSTEM RESET recovery_min_apply_delay"));
-	free(must(conninfo, "SELECT pg_reload_conf()"));
-	wait_until(conninfo, late ? "SELECT current_setting('recovery_min_apply_delay') = '2s'" :
+	free(must(&conn, "SELECT pg_reload_conf()"));
+	wait_until(&conn, late ? "SELECT current_setting('recovery_min_apply_delay') = '2s'" :
 			   "SELECT current_setting('recovery_min_apply_delay') <> '2s'");
+	hist_conn_close(&conn);
 }
 
 static void
 prepare(void)
 {
-	const char *primary = hist_primary(NULL);
+	HistConn	primary;
 	char	   *interval,
 			   *standbys,
-			   *end,
-				replayed[128];
+			   *end;
 
-	free(must(primary, hist_sql_schema));
-	interval = must(primary, "SELECT (extract(epoch FROM current_setting("
+	hist_conn_init(&primary, hist_primary(NULL), false);
+	for (int i = 0; hist_sql_schema[i] != NULL; i++)
+		free(must(&primary, hist_sql_schema[i]));
+	interval = must(&primary, "SELECT (extract(epoch FROM current_setting("
 					"'replica_pin.sample_interval')::interval) * 1000000)::bigint");
-	standbys = must(primary, "SHOW synchronous_standby_names");
-	end = must(primary, "SELECT pg_current_wal_flush_lsn()");
-	snprintf(replayed, sizeof(replayed), "SELECT pg_last_wal_replay_lsn() >= '%s'", end);
-	free(end);
+	standbys = must(&primary, "SHOW synchronous_standby_names");
+	end = must(&primary, "SELECT pg_current_wal_flush_lsn()");
 	hist_options.interval = atoll(interval);
 	hist_options.synchronous = standbys[0] != '\0';
-	free(interval);
-	free(standbys);
 	for (int i = 0; i < hist_options.replica_count; i++)
 	{
 		if (!hist_options.replicas[i].spare)
-			wait_until(hist_options.replicas[i].conninfo, replayed);
+			wait_for_replay(hist_options.replicas[i].conninfo, end);
 	}
-	wait_until(primary, "SELECT bool_and(eligible) FROM replica_pin.replicas"
+	wait_until(&primary, "SELECT bool_and(eligible) FROM replica_pin.replicas"
 			   " WHERE state <> 'self'");
 	if (hist_options.mode->expect == HIST_EXPECT_STALE_DELAYED)
 		delay_last(true);
+	hist_conn_close(&primary);
+	free(interval);
+	free(standbys);
+	free(end);
 }
 
 static int64_t

@@ -18,7 +18,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $place = PostgreSQL::Test::Utils::tempdir_short();
-my $patience = 120;
+my $patience = 300;
 
 # --- the cluster ----------------------------------------------------------------
 
@@ -111,7 +111,7 @@ sub finish
 	return ($ok, $report);
 }
 
-sub tell
+sub order
 {
 	my ($run, $line) = @_;
 	open(my $fifo, '>', $run->{fifo}) or die "no FIFO: $!";
@@ -149,12 +149,12 @@ sub is_clean
 {
 	my $run = start_run('direct', 10, expect => [ 'r2 crashes', 'r2 is back' ]);
 	wait_for_reads($run, 200);
-	tell($run, 'mark r2 crashes');
+	order($run, 'mark r2 crashes');
 	$r2->stop('immediate');
 	wait_for_reads($run, 200);
 	$r2->start;
 	wait_for_samples($primary, $r2);
-	tell($run, 'mark r2 is back');
+	order($run, 'mark r2 is back');
 	my $report = is_clean($run, 'direct, while a replica crashes');
 	is(scalar @{ $report->{marks} }, 2, '... and what it was told stands in the report');
 }
@@ -187,7 +187,7 @@ for my $control (qw(none delayed one inside elsewhere last))
 # A run that sees nothing has no verdict.
 {
 	my $run = start_run('direct', 60, expect => ['something that does not happen']);
-	tell($run, 'stop');
+	order($run, 'stop');
 	my ($ok, $report) = finish($run);
 	is($report->{verdict}, 'unknown', 'a run that shows too little says nothing');
 	ok(!$ok, '... and fails');
@@ -198,11 +198,11 @@ for my $control (qw(none delayed one inside elsewhere last))
 {
 	my $run = start_run('direct', 15, spare => [$r1], expect => ['failover']);
 	wait_for_reads($run, 500);
-	tell($run, 'mark failover');
+	order($run, 'mark failover');
 	$primary->stop('immediate');
 	$r1->promote;
 	configure($r2, primary_conninfo => address($r1) . ' application_name=r2');
-	tell($run, 'primary ' . address($r1));
+	order($run, 'primary ' . address($r1));
 	my $report = is_clean($run, 'direct, across a failover');
 	is($report->{counts}{failovers}, 1, '... which it was told');
 	note("lost: $report->{lost_commits}; stale at first sight: " . stale($report));
