@@ -147,7 +147,7 @@ sub is_clean
 # --- reads that must not be stale ---------------------------------------------------
 
 {
-	my $run = start_run('direct', 10, expect => [ 'r2 crashes', 'r2 is back' ]);
+	my $run = start_run('direct', 6, expect => [ 'r2 crashes', 'r2 is back' ]);
 	wait_for_reads($run, 200);
 	order($run, 'mark r2 crashes');
 	$r2->stop('immediate');
@@ -160,13 +160,13 @@ sub is_clean
 }
 
 {
-	my $report = is_clean(start_run('require', 10), 'behind require(), through PgBouncer and not');
+	my $report = is_clean(start_run('require', 6), 'behind require(), through PgBouncer and not');
 	cmp_ok($report->{counts}{reads_pooled}, '>', 0, '... through it too');
 	cmp_ok($report->{counts}{reads_fresh}, '>', 0, '... and over new connections');
 }
 
 {
-	my $report = is_clean(start_run('token', 6), 'by a carried token');
+	my $report = is_clean(start_run('token', 4), 'by a carried token');
 	cmp_ok($report->{counts}{hops}, '>', 0, '... from replica to replica');
 }
 
@@ -196,7 +196,7 @@ for my $control (qw(none delayed one inside elsewhere last))
 # --- a failover ----------------------------------------------------------------------
 
 {
-	my $run = start_run('direct', 15, spare => [$r1], expect => ['failover']);
+	my $run = start_run('direct', 8, spare => [$r1], expect => ['failover']);
 	wait_for_reads($run, 500);
 	order($run, 'mark failover');
 	$primary->stop('immediate');
