@@ -176,14 +176,14 @@ hist_model_saw(const HistDemand *demand, int64_t version)
 	pthread_mutex_unlock(&slot->mutex);
 }
 
-/* Half of the time one of the last four that were written. */
+/* Mostly one of the last two that were written. */
 int
 hist_model_pick(uint64_t random)
 {
 	unsigned	last = atomic_load(&recent_next);
-	unsigned	back = 1 + (random >> 8) % (random & 1 ? 4 : RECENT);
+	unsigned	back = 1 + (random >> 8) % (random & 3 ? 2 : RECENT);
 
-	if (last < RECENT || random % 5 == 0)
+	if (last < RECENT || random % 11 == 0)
 		return (int) ((random >> 8) % slot_count);
 	return recent[(last - back) % RECENT];
 }

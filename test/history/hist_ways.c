@@ -311,7 +311,7 @@ read_control(HistReader *reader, int replica)
 	HistConn   *conn = &reader->direct[replica];
 	HistOutcome outcome = HIST_FAILED;
 
-	if (hist_conn_ready(conn))
+	if (hist_conn_wait(conn, 20000))
 		outcome = hist_ask_replica(reader, conn, replica, "", false);
 	finish(reader, outcome, false);
 }
