@@ -1,8 +1,11 @@
 """What capture adds to a commit, and what the other ways of keeping its position do."""
 
+import re
+import shutil
+import subprocess
 from statistics import median
 
-from cluster import Cluster
+from cluster import BIN, WORK, Cluster, run
 from load import Redis, fill, load, pgbench, script
 from measure import Goal, interleave
 
@@ -27,6 +30,7 @@ AFTER = {
 
 
 def measure(settings, report):
+    instructions(report)
     with Cluster("with", 5500, 1) as ours, \
             Cluster("without", 5520, 1, library=False,
                     conf="synchronous_standby_names = '*'\nsynchronous_commit = local") as theirs, \
@@ -69,15 +73,15 @@ def against_others(settings, report, ours, theirs, redis, mode, clients):
     plain = script(TRANSACTION)
     seconds = settings.pick(1.5, 0.5)
 
-    def run(path, dsn):
+    def way_of(path, dsn):
         return lambda: load(path, [dsn], clients=clients, seconds=seconds, redis=redis)
 
-    ways = {"ours": run(plain, ours.dsn_with(f"{sync} {PUSH}"))}
+    ways = {"ours": way_of(plain, ours.dsn_with(f"{sync} {PUSH}"))}
     for way, steps in AFTER.items():
-        ways[way] = run(script(TRANSACTION + steps), theirs.dsn_with(sync))
+        ways[way] = way_of(script(TRANSACTION + steps), theirs.dsn_with(sync))
     if mode == "local":
         ways["synchronous_commit = remote_apply"] = \
-            run(plain, theirs.dsn_with("-c synchronous_commit=remote_apply"))
+            way_of(plain, theirs.dsn_with("-c synchronous_commit=remote_apply"))
     results = interleave(settings.rounds, ways)
     where = f"synchronous_commit = {name(mode)}, {clients} client{'s' if clients > 1 else ''}"
     rates = {way: [r[0] for r in rounds] for way, rounds in results.items()}
@@ -89,3 +93,33 @@ def against_others(settings, report, ours, theirs, redis, mode, clients):
         for way, rounds in results.items()) + ".")
     report.plot(f"others_{mode}_{clients}", f"The same transaction, {where}", "transactions/s",
                 rates)
+
+
+def instructions(report):
+    """INSERT and commit in a standalone backend, counted by valgrind: what they
+    take, whatever the machine does.  Twice as many the second time; the
+    difference is theirs."""
+    counts = {}
+    for way, options in (("without", []), ("with", [
+            "-c", "shared_preload_libraries=replica_pin", "-c",
+            "replica_pin.session_key=user:42"])):
+        data = f"{WORK}/single"
+        run(f"{BIN}/initdb", "-D", data, "-A", "trust", "-N")
+        count_instructions(data, [], ["CREATE TABLE t (i integer)"])
+        few, many = (count_instructions(data, options, ["INSERT INTO t VALUES (1)"] * n)
+                     for n in (500, 1500))
+        counts[way] = (many - few) / 1000
+        shutil.rmtree(data)
+    report.ratio("instructions of INSERT and commit, with a key / no library",
+                 [counts["with"]], [counts["without"]])
+    report.note(f"Capture of one key takes {counts['with'] - counts['without']:,.0f} instructions "
+                "of a commit.")
+
+
+def count_instructions(data, options, statements):
+    result = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"{BIN}/postgres",
+         "--single", "-c", "synchronous_commit=off", "-c", "autovacuum=off", *options, "-D", data,
+         "postgres"], input="\n".join(statements) + "\n", capture_output=True, text=True,
+        check=True)
+    return int(re.search(r"Collected : (\d+)", result.stderr)[1])
