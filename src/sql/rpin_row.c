@@ -9,18 +9,27 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
+#include "nodes/execnodes.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
 #include "rpin_row.h"
 
-/* The type is looked up at the first call of a query, and kept for the rest. */
+/*
+ * In FROM the executor has the row's type at hand: looking it up again, in every
+ * execution of a prepared statement, would cost more than all the rest of a
+ * decision.  Elsewhere it is looked up at the first call of a query, and kept
+ * for the rest.
+ */
 static TupleDesc
 result_desc(FunctionCallInfo fcinfo)
 {
+	ReturnSetInfo *from = (ReturnSetInfo *) fcinfo->resultinfo;
 	TupleDesc	desc = fcinfo->flinfo->fn_extra;
 	MemoryContext before;
 
+	if (from != NULL && IsA(from, ReturnSetInfo) && from->expectedDesc != NULL)
+		return BlessTupleDesc(from->expectedDesc);
 	if (desc != NULL)
 		return desc;
 	before = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
