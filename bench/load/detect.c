@@ -208,7 +208,8 @@ ask_all(Watch *watch, int count, uint64_t lsn)
 
 	for (int i = 0; i < count; i++)
 	{
-		fd[i] = (struct pollfd) {.fd = -1, .events = POLLIN};
+		fd[i].fd = -1;
+		fd[i].events = POLLIN;
 		if (watch[i].since > 0)
 			continue;
 		if (!PQsendQueryPrepared(watch[i].connection, "q", 0, NULL, NULL, NULL, 0))

@@ -65,7 +65,7 @@ typedef struct World
 typedef struct Rule
 {
 	const char *name;
-	uint64_t	(*allowed) (World *world, int key);	/* a set of replicas */
+	uint64_t	(*allowed) (World *world, int key); /* a set of replicas */
 	long		on_replica;
 	long		stale;
 } Rule;

@@ -88,10 +88,14 @@ product_answer(Product *product, int64_t now, int replica, uint64_t replay_lsn)
 		.end = BASE + (uint64_t) now,
 		.history = &product->history,
 	};
+	RpinEvent	event = {
+		.kind = RPIN_EVENT_REPORT,
+		.now = now,
+		.report = &report,
+		.identity = &identity,
+	};
 
-	step(product, replica, (RpinEvent) {
-		.kind = RPIN_EVENT_REPORT,.now = now,.report = &report,.identity = &identity
-	});
+	step(product, replica, event);
 	product->wake = now;
 }
 
@@ -100,6 +104,7 @@ void
 product_run(Product *product, int64_t now)
 {
 	int64_t		next = now + product->pace.sample_interval;
+	RpinEvent	timer = {.kind = RPIN_EVENT_TIMER, .now = now};
 
 	rpin_lag_note(&product->waited, rpin_table_greatest(product->table), now);
 	for (int i = 0; i < REPLICAS; i++)
@@ -113,7 +118,7 @@ product_run(Product *product, int64_t now)
 												 since < 0 ? -1 : now - since,
 												 REPLICAS));
 		if (replica->deadline <= now)
-			step(product, i, (RpinEvent) {.kind = RPIN_EVENT_TIMER,.now = now});
+			step(product, i, timer);
 		if (next > replica->deadline)
 			next = replica->deadline;
 	}
@@ -157,11 +162,13 @@ product_route(const Product *product, int64_t now, uint64_t fingerprint)
 	RpinLookup	lookup = rpin_table_lookup(product->table, fingerprint);
 
 	for (int i = 0; i < REPLICAS; i++)
-		candidate[i] = (RpinCandidate)
 	{
-		.eligible = rpin_replica_eligible(&product->replica[i], now,
-										  product->pace.sample_lifetime),
-			.replay_lsn = product->replica[i].replay_lsn,
-	};
+		const RpinReplica *replica = &product->replica[i];
+
+		candidate[i].self = false;
+		candidate[i].eligible = rpin_replica_eligible(replica, now,
+													  product->pace.sample_lifetime);
+		candidate[i].replay_lsn = replica->replay_lsn;
+	}
 	return rpin_decide(lookup.lsn, lookup.pending, candidate, REPLICAS).safe;
 }
