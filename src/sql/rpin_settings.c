@@ -189,7 +189,7 @@ define_messages(void)
 							   &rpin_location_names, RPIN_LOCATION_DEFAULT,
 							   PGC_SIGHUP, 0, check_location_names, NULL, NULL);
 	DefineCustomIntVariable("replica_pin.max_envelope_size",
-							"Size from which a message is not read.",
+							"Greatest size of a message that is read.",
 							NULL,
 							&rpin_max_envelope_size, 1024 * 1024, 64, MaxAllocSize - 1,
 							PGC_SUSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
