@@ -74,6 +74,7 @@ typedef struct HistOptions
 	int			keys;
 	int			seconds;
 	int			patience;		/* seconds more, if too little was seen */
+	int			near_ms;		/* what is soon after a replica was there */
 	int			lifetime_ms;
 	int64_t		lifetime;		/* of samples, in microseconds */
 	int64_t		interval;		/* between them; asked of the primary */

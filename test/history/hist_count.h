@@ -29,7 +29,7 @@
 	X(reads_fresh, "... over one opened for the read") \
 	X(reads_primary, "reads on the primary") \
 	X(reads_failed, "reads without an answer") \
-	X(near, "reads within 5 ms after the replica was there") \
+	X(near, "reads soon after the replica was there") \
 	X(audits, "decisions whose sample was looked up") \
 	X(ahead, "reads that saw a version before its commit was answered") \
 	X(passed, "decisions when every replica had been there for long") \

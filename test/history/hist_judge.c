@@ -15,7 +15,6 @@
 #include "hist_watch.h"
 
 #define EVENTS 8192
-#define NEAR INT64_C(5000)
 #define FRESH INT64_C(200000)
 
 /* A fault may delay the answer that everybody is there. */
@@ -173,7 +172,7 @@ judge_replica_read(const HistRead *read, bool stale)
 
 	hist_count(HIST_reads_replica);
 	hist_count_of(read->replica, HIST_REPLICA_reads);
-	if (crossing > 0 && read->sent_at - crossing <= NEAR)
+	if (crossing > 0 && read->sent_at - crossing <= INT64_C(1000) * hist_options.near_ms)
 	{
 		hist_count(HIST_near);
 		hist_count_of(read->replica, HIST_REPLICA_near);

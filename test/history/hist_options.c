@@ -11,7 +11,7 @@
 #include "hist_reader.h"
 
 HistOptions hist_options = {
-	.writers = 4, .readers = 8, .keys = 64, .seconds = 30, .lifetime_ms = 1000, .seed_text = "1"
+	.writers = 4, .readers = 8, .keys = 64, .seconds = 30, .near_ms = 5, .lifetime_ms = 1000, .seed_text = "1"
 };
 
 const HistMode hist_modes[] = {
@@ -48,6 +48,7 @@ usage(FILE *file)
 			"  --pooler NAME=CONNINFO   a pooler in front of that replica\n"
 			"  --writers N, --readers N, --keys N, --seconds S, --seed N\n"
 			"  --patience S             seconds more, if too little was seen by then\n"
+			"  --near MS                what is soon after a replica was there, 5\n"
 			"  --sample-lifetime MS     of the primary's setting, or longer\n"
 			"  --report FILE            the report as JSON\n"
 			"  --control FIFO           commands: mark NAME, primary CONNINFO, stop\n"
@@ -193,6 +194,7 @@ static const struct
 	{"keys", &hist_options.keys, NULL, NULL},
 	{"seconds", &hist_options.seconds, NULL, NULL},
 	{"patience", &hist_options.patience, NULL, NULL},
+	{"near", &hist_options.near_ms, NULL, NULL},
 	{"sample-lifetime", &hist_options.lifetime_ms, NULL, NULL},
 	{"seed", NULL, &hist_options.seed_text, NULL},
 	{"report", NULL, &hist_options.report, NULL},

@@ -64,7 +64,7 @@ check_not_vacuous(void)
 	int64_t		served = hist_counted(HIST_decisions_replica);
 
 	at_least("decisions served by replicas", served, (hist_counted(HIST_decisions) + 3) / 4);
-	at_least("reads within 5 ms after the replica was there", hist_counted(HIST_near), scaled());
+	at_least("reads soon after the replica was there", hist_counted(HIST_near), scaled());
 	at_least("refusals of a replica that was short",
 			 hist_counted(HIST_refusals_short) + hist_counted(HIST_refusals_lsn), scaled());
 	at_least("reads on replicas", hist_counted(HIST_reads_replica), 10 * scaled());
@@ -172,9 +172,9 @@ write_json(FILE *file, const char *verdict, int64_t lost)
 	double		bound = upper_bound();
 
 	fprintf(file, "{\n  \"verdict\": \"%s\",\n  \"mode\": \"%s\",\n  \"seed\": %llu,\n"
-			"  \"seconds\": %.1f,\n", verdict, hist_options.mode->name,
+			"  \"seconds\": %.1f,\n  \"near_ms\": %d,\n", verdict, hist_options.mode->name,
 			(unsigned long long) hist_options.seed,
-			(double) (hist_now() - hist_began_at()) / 1e6);
+			(double) (hist_now() - hist_began_at()) / 1e6, hist_options.near_ms);
 	fprintf(file, "  \"why_unknown\": [");
 	for (int i = 0; i < reason_count; i++)
 		fprintf(file, "%s\"%s\"", i ? ", " : "", reasons[i]);

@@ -93,7 +93,7 @@ sub start_run
 	my @command = ("$place/history", '--mode', $mode, '--primary', address($primary),
 		(map { ($spare{ $_->name } ? '--spare' : '--replica', $_->name . '=' . address($_)) } @replicas),
 		(map { ('--pooler', $_->name . '=' . pooler_address($_)) } @replicas),
-		'--seconds', $seconds, '--patience', $patience, '--sample-lifetime', 1000,
+		'--seconds', $seconds, '--patience', $patience, '--sample-lifetime', 1000, '--near', 100,
 		'--seed', $$, '--report', "$place/$mode.json", '--control', $fifo, '--verbose',
 		map { ('--expect', "$_=1") } @{ $more{expect} // [] });
 	my %run = (mode => $mode, fifo => $fifo, log => "$place/$mode.log");
