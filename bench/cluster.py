@@ -1,5 +1,6 @@
 """Clusters in the temporary folder: a primary and streaming replicas."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -109,13 +110,16 @@ class Server:
         with open(f"/proc/{first}/task/{first}/children", encoding="utf-8") as file:
             return [first] + [int(pid) for pid in file.read().split()]
 
-    def freeze(self):
+    def signal(self, number):
         for pid in self.processes():
-            os.kill(pid, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
 
     def thaw(self):
-        for pid in self.processes():
-            os.kill(pid, signal.SIGCONT)
+        self.signal(signal.SIGCONT)
 
 
 class Cluster:

@@ -10,7 +10,7 @@ class Settings:
 
     def __init__(self, quick, output):
         self.quick, self.output = quick, output
-        self.rounds = 3 if quick else 9
+        self.rounds = 2 if quick else 7
         self.seconds = 1 if quick else 2
 
     def pick(self, whole, quick):

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +56,8 @@ def main():
     parser.add_argument("names", nargs="+")
     arguments = parser.parse_args()
 
+    # ended from outside, what is frozen must be thawed and stopped all the same
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     settings = Settings(arguments.quick, arguments.output)
     text = ["## Measured", ""]
     if settings.quick:

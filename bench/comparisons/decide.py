@@ -86,7 +86,7 @@ def against_redis(settings, report, cluster, redis):
 
     seconds = settings.pick(1.5, 0.5)
     route = script("0:k SELECT * FROM replica_pin.route($1)")
-    balancer = {n: script("get\n" + "\n".join(
+    balancer = {n: script(f"seed {position}\nget\n" + "\n".join(
         f"{i + 1}:l SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), $1::pg_lsn) >= 0"
         for i in range(n))) for n in (1, 2, 4, 8)}
     rates = {}

@@ -13,7 +13,7 @@
  *	2:lk sql ...		on the third, with parameters $1 = the last answer and
  *						$2 = the key; `n` is a random number up to 100000
  *	get					Redis GET of the key; the answer becomes the last answer
- *	set					Redis SET of the key to the last answer, for 30 s
+ *	set					Redis SET of the key to the last answer, for 600 s
  *	seed 0/0			no round trip: the last answer before the run
  *
  * Prints transactions a second, and of their latency in microseconds the mean,
@@ -197,7 +197,7 @@ redis_step(Client *client, StepKind kind)
 						  strlen(client->key), client->key);
 	else
 		length = snprintf(request, sizeof(request),
-						  "*5\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nEX\r\n$2\r\n30\r\n",
+						  "*5\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nEX\r\n$3\r\n600\r\n",
 						  strlen(client->key), client->key,
 						  strlen(client->last), client->last);
 	ask_redis(client, request, (size_t) length);
