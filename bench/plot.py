@@ -57,6 +57,7 @@ set datafile separator comma
 set title {quoted(title)} noenhanced
 set xlabel {quoted(xlabel)} noenhanced
 set ylabel {quoted(ylabel)} noenhanced
+set format "%g"
 set grid
 set key outside right
 {f'set logscale {log}' if log else ''}
