@@ -29,9 +29,9 @@ typedef struct Mark
 	int64_t		at;
 } Mark;
 
-/* Written by the thread here alone, and read when it has ended. */
+/* Written by the thread here alone; one that is counted does not change. */
 static Mark marks[MARKS];
-static int	mark_count;
+static _Atomic int mark_count;
 static _Atomic int64_t last_mark = LONG_AGO;
 static _Atomic int64_t failover_at = NEVER;
 
@@ -64,7 +64,8 @@ mark(const char *name)
 	if (mark_count == MARKS)
 		return;
 	snprintf(marks[mark_count].name, sizeof(marks[mark_count].name), "%s", name);
-	marks[mark_count++].at = hist_now();
+	marks[mark_count].at = hist_now();
+	atomic_fetch_add(&mark_count, 1);
 }
 
 /* Waits until it is a primary, and asks what it has. */

@@ -231,6 +231,7 @@ check_all(void)
 		check_not_vacuous();
 	else
 		check_control();
+	check_faults();
 }
 
 bool
@@ -246,7 +247,6 @@ hist_report(int64_t lost)
 	const char *verdict;
 
 	check_all();
-	check_faults();
 	verdict = verdict_of(lost);
 
 	write_table(stdout, verdict, lost);

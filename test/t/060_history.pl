@@ -111,10 +111,13 @@ sub finish
 	return ($ok, $report);
 }
 
+# When it has begun, it listens. Opened for reading too, or this would wait for a
+# checker that has ended.
 sub order
 {
 	my ($run, $line) = @_;
-	open(my $fifo, '>', $run->{fifo}) or die "no FIFO: $!";
+	poll_until(sub { -s $run->{log} }) or die 'the checker does not begin';
+	open(my $fifo, '+<', $run->{fifo}) or die "no FIFO: $!";
 	print $fifo "$line\n";
 	close $fifo;
 	return;
