@@ -20,7 +20,10 @@ const char *const hist_sql_schema[] = {
 	NULL
 };
 
-/* Positions are numbers of bytes. */
+/*
+ * Positions are numbers of bytes.  What a server replayed once says nothing of it
+ * after it was promoted.
+ */
 const char *const hist_sql[HIST_SQL_COUNT] = {
 	[HIST_SQL_SET_KEY] = "SELECT set_config('replica_pin.session_key', $1, true)",
 	[HIST_SQL_PIN] = "SELECT replica_pin.pin($1)",
@@ -33,7 +36,7 @@ const char *const hist_sql[HIST_SQL_COUNT] = {
 	[HIST_SQL_COMMIT] = "COMMIT",
 	[HIST_SQL_READ] =
 	"SELECT coalesce((SELECT version FROM history_item WHERE key = $1::bigint), 0),"
-	" pg_last_wal_replay_lsn() - '0/0'::pg_lsn",
+	" CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() - '0/0'::pg_lsn END",
 	[HIST_SQL_ROUTE] =
 	"SELECT coalesce(replica, ''), reason, coalesce(array_to_string(replicas, ','), ''),"
 	" coalesce(required, '') FROM replica_pin.route($1::text)",
