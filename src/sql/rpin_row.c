@@ -12,6 +12,7 @@
 #include "nodes/execnodes.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
+#include "utils/tuplestore.h"
 
 #include "rpin_row.h"
 

@@ -13,7 +13,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "../shmem/rpin_board.h"
 #include "../shmem/rpin_clock.h"
