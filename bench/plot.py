@@ -28,6 +28,7 @@ set title {quoted(title)} noenhanced
 set ylabel {quoted(unit)} noenhanced
 set xtics rotate by -25 noenhanced
 set rmargin 24
+set bmargin 11
 set style fill solid 0.6
 set boxwidth 0.6
 set grid ytics
