@@ -109,6 +109,19 @@ fail_as_lost(RpinLink *link)
 	return fail(link, RPIN_STATE_CONNECTION_LOST, PQerrorMessage(link->conn));
 }
 
+/* What an error of the statement means, by the beginning of its SQLSTATE. */
+static const struct
+{
+	const char *code;
+	RpinState	state;
+}			result_states[] = {
+	{"57P", RPIN_STATE_CONNECTION_LOST},	/* it shuts down, or crashed */
+	{"42883", RPIN_STATE_EXTENSION_MISSING},	/* no such function */
+	{"3F000", RPIN_STATE_EXTENSION_MISSING},	/* no such schema */
+	{"58P01", RPIN_STATE_EXTENSION_MISSING},	/* no such file */
+	{"42501", RPIN_STATE_NO_PRIVILEGE},
+};
+
 /* An error of the statement itself. */
 static RpinProgress
 fail_by_result(RpinLink *link, const PGresult *result)
@@ -118,15 +131,13 @@ fail_by_result(RpinLink *link, const PGresult *result)
 	RpinState	state = RPIN_STATE_QUERY_FAILED;
 
 	if (PQstatus(link->conn) == CONNECTION_BAD)
-		state = RPIN_STATE_CONNECTION_LOST;
-	else if (code == NULL)
-		state = RPIN_STATE_NONSENSE;
-	else if (strcmp(code, "42883") == 0 || strcmp(code, "3F000") == 0 ||
-			 strcmp(code, "58P01") == 0)
-		state = RPIN_STATE_EXTENSION_MISSING;
-	else if (strcmp(code, "42501") == 0)
-		state = RPIN_STATE_NO_PRIVILEGE;
-	return fail(link, state, reason != NULL ? reason : "the answer is not one of the protocol");
+		return fail_as_lost(link);
+	if (code == NULL)
+		return fail(link, RPIN_STATE_NONSENSE, "the answer is not one of the protocol");
+	for (int i = 0; i < (int) lengthof(result_states); i++)
+		if (strncmp(code, result_states[i].code, strlen(result_states[i].code)) == 0)
+			state = result_states[i].state;
+	return fail(link, state, reason != NULL ? reason : code);
 }
 
 static void

@@ -87,6 +87,8 @@ my %bad = (
 		'nonsense', qr/one question had two answers/ ],
 	error => [ fake_postgres(answer => RpinFake::error('XX000', "it broke \xe4\x1b[31m\nhere") . RpinFake::ready()),
 		'query_failed', qr/^it broke \?\?\[31m$/ ],
+	leaving => [ fake_postgres(answer => RpinFake::error('57P01', 'terminating connection due to administrator command')),
+		'connection_lost', qr/./ ],
 	noise => [ fake_postgres(answer => "D\0\0\0\1" . 'x' x 100), 'connection_lost', qr/./ ],
 	enormous => [ fake_postgres(answer => "D\x7f\xff\xff\xff" . 'x' x 100), 'connection_lost|timed_out', qr/./ ],
 	fake => [ fake_postgres(answer => $answer), 'other_cluster', undef ],
