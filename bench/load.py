@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import time
 
 from cluster import BIN, WORK, wait_until
 
@@ -42,13 +43,39 @@ def load(path, servers, clients=1, seconds=1.0, redis=None, keys=1000):
     return tuple(float(word) for word in result.stdout.split())
 
 
-def background_load(server, rate, settings="", clients=4):
-    """pgbench -N at a rate, until it is terminated."""
-    return subprocess.Popen(
-        [f"{BIN}/pgbench", "-N", "-n", "-M", "prepared", "-c", str(clients), "-j", "1",
-         "-R", str(rate), "-T", "100000", "-h", WORK, "-p", str(server.port), "postgres"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env={**os.environ, "PGOPTIONS": settings})
+class BackgroundLoad:
+    """pgbench -N at a rate, while the block lasts.  Begins when it really commits,
+    and says how much it did: on a busy machine that is less than was asked for."""
+
+    def __init__(self, server, rate, settings="", clients=4):
+        self.server = server
+        self.command = [f"{BIN}/pgbench", "-N", "-n", "-M", "prepared", "-c", str(clients), "-j",
+                        "1", "-R", str(rate), "-T", "100000", "-h", WORK, "-p",
+                        str(server.port), "postgres"]
+        self.environment = {**os.environ, "PGOPTIONS": settings}
+
+    def __enter__(self):
+        before = self._rows()
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, env=self.environment)
+        wait_until("the load", lambda: self._rows() > before)
+        self.begin, self.rows_then = time.monotonic(), self._rows()
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+
+    def _rows(self):
+        return self.server.value("SELECT count(*) FROM pgbench_history")
+
+    def rate(self):
+        """Commits a second since the last call, or the beginning."""
+        if self.process.poll() is not None:
+            raise RuntimeError("the load ended by itself")
+        now, rows = time.monotonic(), self._rows()
+        rate = (rows - self.rows_then) / (now - self.begin)
+        self.begin, self.rows_then = now, rows
+        return rate
 
 
 def fill(server, scale):

@@ -3,7 +3,7 @@
 import subprocess
 
 from cluster import Cluster
-from load import HERE, background_load, end, fill
+from load import HERE, BackgroundLoad, fill
 from measure import Goal
 from plot import lines
 
@@ -16,12 +16,11 @@ def measure(settings, report):
         fill(cluster.primary, 1)
         cluster.wait_for_replay()
         ask(settings, report, cluster, "idle")
-        writers = background_load(cluster.primary, 1000, "-c replica_pin.session_key=session:7 "
-                                  "-c synchronous_commit=off")
-        try:
+        with BackgroundLoad(cluster.primary, 1000, "-c replica_pin.session_key=session:7 "
+                            "-c synchronous_commit=off") as writers:
             ask(settings, report, cluster, "1,000 commits/s")
-        finally:
-            end(writers)
+            report.value("1,000 commits/s: commits a second really done", [writers.rate()], "",
+                         Goal(">=", 900))
         cluster.wait_for_replay()
         for pause in (500, 2000):
             long_lag(settings, report, cluster, pause)
