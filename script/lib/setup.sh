@@ -317,7 +317,8 @@ rpin_private_postgres() {
   cp -a "/usr/share/postgresql/$RPIN_PG_MAJOR" "$root/usr/share/postgresql/"
   ln -sfn /usr/include/postgresql "$root/usr/include/postgresql"
   # what is installed on this machine is not under test
-  find "$root" -name 'replica_pin*' -prune -exec rm -rf {} +
+  find "$root$lib" "$root/usr/share/postgresql/$RPIN_PG_MAJOR" \
+    -name 'replica_pin*' -prune -exec rm -rf {} +
   chown -R -h postgres: "$root"
 
   RPIN_BIN=$root$lib/bin
