@@ -29,9 +29,10 @@ SELECT (replica_pin.token_lsn(replica_pin.current_token()) - '0/0') %
        pg_size_bytes(current_setting('wal_segment_size')) <> 40 AS is_an_end;
 
 --
--- token_lsn: the position of a token, NULL for what is none.
+-- token_lsn: the position of a token, NULL for what is none.  As a number: its
+-- text is another one from PostgreSQL 19 on.
 --
-SELECT token, replica_pin.token_lsn(token)
+SELECT token, replica_pin.token_lsn(token) - '0/0' AS token_lsn
 FROM (VALUES
     (1, '6A93C1F0D2B45E78-00000001-00000000016B3748'),
     (2, '6a93c1f0d2b45e78-0000000a-00000000016b3748'),
