@@ -8,14 +8,15 @@
 #ifndef RPIN_COMPAT_H
 #define RPIN_COMPAT_H
 
+/* The reader of messages is linked into programs as well. */
 #ifdef FRONTEND
 #include "postgres_fe.h"
 #else
 #include "postgres.h"
-#endif
 
 #include "utils/jsonb.h"
 #include "utils/wait_event.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "replica_pin needs PostgreSQL 15 or later"
@@ -52,6 +53,8 @@
 #define rpin_json_lexer_free(lexer) pfree(lexer)
 #endif
 
+#ifndef FRONTEND
+
 /* 19: the state of building a jsonb has its result, too. */
 #if PG_VERSION_NUM >= 190000
 typedef JsonbInState RpinJsonbState;
@@ -79,5 +82,7 @@ typedef struct RpinJsonbState
 #else
 #define RPIN_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
+
+#endif							/* FRONTEND */
 
 #endif							/* RPIN_COMPAT_H */
