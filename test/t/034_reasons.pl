@@ -124,6 +124,7 @@ my $session = session($primary);
 
 sub position { return sprintf '%s-%08X-%016X', @_; }
 
+ok(poll_until(sub { route($session, undef, $token)->{reason} eq 'in_sync' }), 'both replicas have the token');
 check_reason($session, 'in_sync', [ by_key('k'), by_position($token) ], quiet => 1);
 check_reason($session, 'no_session_key', [ 'route()', "route('')", "route_all('{}')", 'route_all(ARRAY[NULL])' ]);
 check_reason($session, 'token_unreadable', [ "route(token => 'x')", "route_all('{k}', '')" ]);
