@@ -10,7 +10,8 @@ use Exporter qw(import);
 
 our @EXPORT = qw(described);
 
-# Everything that the extension made, with owner, privileges and comment.
+# Everything that the extension made, with owner, privileges and comment. Row types
+# are members from PostgreSQL 17 on.
 my $describe = <<'EOF';
 SELECT format('%s schema %s %s', nspname, nspacl, obj_description(oid, 'pg_namespace'))
 FROM pg_namespace WHERE nspname = 'replica_pin'
@@ -27,7 +28,7 @@ SELECT format('%s extension %s %s', extname, extversion, obj_description(oid, 'p
 FROM pg_extension WHERE extname = 'replica_pin'
 UNION ALL
 SELECT format('members %s', count(*)) FROM pg_depend
-WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND classid <> 'pg_type'::regclass
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'replica_pin')
 ORDER BY 1
 EOF
