@@ -39,6 +39,8 @@ SELECT current_database() AS database \gset
 ALTER ROLE regress_setup SET replica_pin.session_key = 'everybody';
 ALTER ROLE regress_setup SET work_mem = '4MB';
 ALTER DATABASE :"database" SET replica_pin.session_key = '';
+ALTER ROLE regress_setup SET replica_pin.capture = yes;
+ALTER ROLE regress_setup SET replica_pin.enforce_percent = '0x64';
 ALTER DATABASE :"database" SET replica_pin.capture = off;
 ALTER ROLE regress_setup IN DATABASE :"database" SET replica_pin.enforce_percent = 10;
 ALTER ROLE ALL SET replica_pin.capture = off;

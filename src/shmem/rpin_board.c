@@ -288,6 +288,7 @@ rpin_board_worker_attach(void)
 {
 	rpin_atomic_write(&shared->worker_asleep, 0);
 	rpin_atomic_write(&shared->worker_latch, (uint64) (uintptr_t) MyLatch);
+	rpin_atomic_write(&shared->worker_heartbeat, rpin_clock_now());
 	rpin_atomic_write(&shared->worker_pid, MyProcPid);
 }
 

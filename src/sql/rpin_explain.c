@@ -83,9 +83,16 @@ put_token(FunctionCallInfo fcinfo, const RpinDemand *token)
 	rpin_row_store(&row, fcinfo);
 }
 
+/* Is it known what the read must see?  Perhaps more, while a commit is under way. */
+static bool
+is_known(const RpinDemand *demand)
+{
+	return demand->fault == RPIN_REASON_NONE && demand->given;
+}
+
 static void
 begin_replica(RpinRow *row, FunctionCallInfo fcinfo, const RpinBoardRow *entry,
-			  XLogRecPtr required)
+			  const RpinDemand *demand)
 {
 	const RpinReplica *replica = &entry->replica;
 
@@ -97,10 +104,13 @@ begin_replica(RpinRow *row, FunctionCallInfo fcinfo, const RpinBoardRow *entry,
 									(int64) rpin_sample_lifetime * 1000))
 		begin_row(row, fcinfo, "replica", "sample_too_old",
 				  "its sample is older than replica_pin.sample_lifetime");
-	else if (replica->replay_lsn < required)
+	else if (is_known(demand) && replica->replay_lsn < demand->required)
 		begin_row(row, fcinfo, "replica", "behind",
 				  replica->replay_paused ? "replay is paused there" :
 				  "it has not replayed what the read must see");
+	else if (!is_known(demand) || demand->pending)
+		begin_row(row, fcinfo, "replica", "eligible",
+				  "its position is known; what the read must see is not");
 	else
 		begin_row(row, fcinfo, "replica", "caught_up",
 				  "it has replayed what the read must see");
@@ -108,19 +118,21 @@ begin_replica(RpinRow *row, FunctionCallInfo fcinfo, const RpinBoardRow *entry,
 
 static void
 put_replica(FunctionCallInfo fcinfo, const RpinBoardRow *entry,
-			XLogRecPtr required)
+			const RpinDemand *demand)
 {
 	const RpinReplica *replica = &entry->replica;
+	XLogRecPtr	required = demand->required;
 	RpinRow		row;
 
-	begin_replica(&row, fcinfo, entry, required);
+	begin_replica(&row, fcinfo, entry, demand);
 	rpin_row_set_text(&row, "replica", entry->address.name);
 	if (replica->sample_valid)
 	{
 		rpin_row_set_lsn(&row, "lsn", replica->replay_lsn);
-		rpin_row_set(&row, "behind_bytes",
-					 Int64GetDatum(required > replica->replay_lsn ?
-								   required - replica->replay_lsn : 0));
+		if (is_known(demand))
+			rpin_row_set(&row, "behind_bytes",
+						 Int64GetDatum(required > replica->replay_lsn ?
+									   required - replica->replay_lsn : 0));
 		rpin_row_set(&row, "sample_age",
 					 rpin_views_interval(rpin_clock_now() -
 										 replica->sample_requested_at));
@@ -146,28 +158,40 @@ put_parts(FunctionCallInfo fcinfo, text *key, text *token, RpinDemand *demand)
 }
 
 /*
- * The rows of the replicas and the decision are of one copy of the board.  Like
- * asking, explaining is never an error (P2).
+ * The rows of the replicas and the decision are of one copy of the board; none
+ * of it could be read, if it does not hold still.  Like asking, explaining is
+ * never an error (P2).
  */
+static void
+put_answer(FunctionCallInfo fcinfo, const RpinDemand *demand)
+{
+	RpinBoard  *board = palloc0(rpin_board_size());
+	RpinChoice	choice = {.reason = RPIN_REASON_SAMPLES_STALE,
+	.found = RPIN_REASON_SAMPLES_STALE};
+
+	if (rpin_board_copy(board))
+	{
+		rpin_decision_explain(demand, board, &choice);
+		for (int i = 0; i < board->count; i++)
+			put_replica(fcinfo, &board->row[i], demand);
+	}
+	put_decision(fcinfo, demand, &choice);
+}
+
 Datum
 rpin_explain(PG_FUNCTION_ARGS)
 {
-	RpinDemand	demand;
-	RpinChoice	choice = {.reason = RPIN_REASON_NOT_PRELOADED,
+	static const RpinChoice not_preloaded = {.reason = RPIN_REASON_NOT_PRELOADED,
 	.found = RPIN_REASON_NOT_PRELOADED};
-	RpinBoard  *board = NULL;
+	RpinDemand	demand;
 
 	rpin_row_begin_set(fcinfo);
 	put_parts(fcinfo,
 			  PG_ARGISNULL(0) ? NULL : PG_GETARG_TEXT_PP(0),
 			  PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1), &demand);
 	if (rpin_shmem_available())
-	{
-		board = rpin_views_board();
-		rpin_decision_explain(&demand, board, &choice);
-	}
-	for (int i = 0; board != NULL && i < board->count; i++)
-		put_replica(fcinfo, &board->row[i], demand.required);
-	put_decision(fcinfo, &demand, &choice);
+		put_answer(fcinfo, &demand);
+	else
+		put_decision(fcinfo, &demand, &not_preloaded);
 	return (Datum) 0;
 }

@@ -22,11 +22,33 @@
 
 #include "rpin_findings.h"
 
-/* A setting that is a finding unless its value is the harmless one. */
+static bool
+is_empty(const char *value)
+{
+	return value[0] == '\0';
+}
+
+static bool
+is_on(const char *value)
+{
+	bool		on;
+
+	return parse_bool(value, &on) && on;
+}
+
+static bool
+is_hundred(const char *value)
+{
+	int			percent;
+
+	return parse_int(value, &percent, 0, NULL) && percent == 100;
+}
+
+/* A setting that is a finding unless its value, as it was written, is harmless. */
 typedef struct RpinWatched
 {
 	const char *setting;
-	const char *harmless;
+	bool		(*is_harmless) (const char *value);
 	RpinSeverity severity;
 	const char *problem;
 	const char *detail;
@@ -34,13 +56,13 @@ typedef struct RpinWatched
 } RpinWatched;
 
 static const RpinWatched watched[] = {
-	{"replica_pin.session_key", "", RPIN_ERROR, "session_key_for_all",
+	{"replica_pin.session_key", is_empty, RPIN_ERROR, "session_key_for_all",
 		"every commit pins one and the same key, and nothing protects what users write",
 	"Set it in the transaction that writes, with SET LOCAL."},
-	{"replica_pin.capture", "on", RPIN_WARNING, "capture_off",
+	{"replica_pin.capture", is_on, RPIN_WARNING, "capture_off",
 		"commits do not pin replica_pin.session_key",
 	"Set it for sessions that only keep books."},
-	{"replica_pin.enforce_percent", "100", RPIN_WARNING, "not_enforced",
+	{"replica_pin.enforce_percent", is_hundred, RPIN_WARNING, "not_enforced",
 		"decisions are not enforced for a share of the keys: their reads can be stale",
 	"Raise it to 100 when view stat_decisions shows what that costs."},
 };
@@ -69,16 +91,14 @@ rpin_findings_add(RpinFindings *findings, RpinSeverity severity,
 }
 
 /* `where` is whom the setting holds for. */
-static bool
+static void
 check_value(RpinFindings *findings, const RpinWatched *entry,
 			const char *value, const char *where)
 {
-	if (pg_strcasecmp(value, entry->harmless) == 0)
-		return false;
-	rpin_findings_add(findings, entry->severity, entry->problem,
-					  psprintf("%s of %s", entry->setting, where),
-					  entry->hint, "%s", entry->detail);
-	return true;
+	if (!entry->is_harmless(value))
+		rpin_findings_add(findings, entry->severity, entry->problem,
+						  psprintf("%s of %s", entry->setting, where),
+						  entry->hint, "%s", entry->detail);
 }
 
 /* For whom a row of pg_db_role_setting holds. */
@@ -97,10 +117,9 @@ holder(Oid database, Oid role)
 	return role_name != NULL ? psprintf("role \"%s\"", role_name) : "all roles";
 }
 
-/* Elements are name=value.  Adds to `found` the settings that are findings. */
+/* Elements are name=value. */
 static void
-check_elements(RpinFindings *findings, ArrayType *settings, const char *where,
-			   bool *found)
+check_elements(RpinFindings *findings, ArrayType *settings, const char *where)
 {
 	Datum	   *element;
 	int			count;
@@ -117,12 +136,12 @@ check_elements(RpinFindings *findings, ArrayType *settings, const char *where,
 		*value++ = '\0';
 		for (int j = 0; j < (int) lengthof(watched); j++)
 			if (pg_strcasecmp(setting, watched[j].setting) == 0)
-				found[j] |= check_value(findings, &watched[j], value, where);
+				check_value(findings, &watched[j], value, where);
 	}
 }
 
 static void
-check_catalog(RpinFindings *findings, bool *found)
+check_catalog(RpinFindings *findings)
 {
 	Relation	relation = table_open(DbRoleSettingRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, NULL, 0,
@@ -138,25 +157,23 @@ check_catalog(RpinFindings *findings, bool *found)
 
 		if (!null)
 			check_elements(findings, DatumGetArrayTypeP(settings),
-						   holder(row->setdatabase, row->setrole), found);
+						   holder(row->setdatabase, row->setrole));
 	}
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 }
 
 /*
- * What a new session begins with comes from the catalog or else from the
- * configuration of the server.
+ * The server's own value is what a session begins with that nothing else is set
+ * for.  There is no way to ask for it beneath what the catalog or the client set
+ * for this session; so it is called by what it is.
  */
 void
 rpin_findings_check_settings(RpinFindings *findings)
 {
-	bool		found[lengthof(watched)] = {false};
-
-	check_catalog(findings, found);
+	check_catalog(findings);
 	for (int i = 0; i < (int) lengthof(watched); i++)
-		if (!found[i])
-			check_value(findings, &watched[i],
-						GetConfigOptionResetString(watched[i].setting),
-						"the whole server");
+		check_value(findings, &watched[i],
+					GetConfigOptionResetString(watched[i].setting),
+					"sessions that begin as this one");
 }

@@ -32,7 +32,7 @@ extern void rpin_findings_add(RpinFindings *findings, RpinSeverity severity,
 
 /*
  * Settings that are meant for a transaction or a trial, in force for a role, a
- * database or the whole server.
+ * database or for whoever connects as the caller did.
  */
 extern void rpin_findings_check_settings(RpinFindings *findings);
 

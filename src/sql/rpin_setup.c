@@ -17,6 +17,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_authid.h"
 #include "fmgr.h"
+#include "parser/scansup.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
@@ -163,6 +164,27 @@ check_clamped(RpinFindings *findings, const RpinBoard *board)
 						  "the sampler uses a lower value, or a replica that answers in time could not be sampled again before its sample is too old");
 }
 
+static void
+check_list(RpinFindings *findings, bool is_empty)
+{
+	if (is_empty)
+		rpin_findings_add(findings, RPIN_ERROR, "no_replicas",
+						  "replica_pin.replicas",
+						  "List every replica that readers use; the same list on all servers.",
+						  "the list is empty or has only this server, so every decision is the primary");
+}
+
+static int
+count_others(const RpinBoard *board)
+{
+	int			count = 0;
+
+	for (int i = 0; i < board->count; i++)
+		if (board->row[i].replica.state != RPIN_STATE_SELF)
+			count++;
+	return count;
+}
+
 /* What holds on a primary only: there the sampler runs. */
 static void
 check_primary(RpinFindings *findings)
@@ -170,6 +192,7 @@ check_primary(RpinFindings *findings)
 	RpinBoard  *board = rpin_views_board();
 
 	check_sampler(findings);
+	check_list(findings, count_others(board) == 0);
 	for (int i = 0; i < board->count; i++)
 		check_replica(findings, &board->row[i]);
 	check_clamped(findings, board);
@@ -185,7 +208,7 @@ check_primary(RpinFindings *findings)
 static void
 check_role(RpinFindings *findings)
 {
-	char		user[NAMEDATALEN];
+	char		user[MAXPGPATH];
 	HeapTuple	tuple;
 	Form_pg_authid role;
 
@@ -197,6 +220,7 @@ check_role(RpinFindings *findings)
 						  "without user the sampler connects as the server's operating system user, usually a superuser");
 		return;
 	}
+	truncate_identifier(user, strlen(user), false); /* as the server does */
 	tuple = SearchSysCache1(AUTHNAME, CStringGetDatum(user));
 	if (!HeapTupleIsValid(tuple))
 	{
@@ -253,12 +277,9 @@ rpin_check_setup(PG_FUNCTION_ARGS)
 						  "the library is not preloaded, so every decision is the primary");
 		return (Datum) 0;
 	}
-	if (rpin_replicas[0] == '\0')
-		rpin_findings_add(&findings, RPIN_ERROR, "no_replicas",
-						  "replica_pin.replicas",
-						  "List every replica that readers use; the same list on all servers.",
-						  "the list is empty, so every decision is the primary");
-	if (!RecoveryInProgress())
+	if (RecoveryInProgress())
+		check_list(&findings, rpin_replicas[0] == '\0');
+	else
 		check_primary(&findings);
 	check_role(&findings);
 	check_passfile(&findings);

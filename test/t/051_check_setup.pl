@@ -185,6 +185,9 @@ is_deeply([ grep { $_ !~ /^no_replicas / } keys %{ { findings($r1) } } ], [], 'a
 with_settings({ 'replica_pin.replicas' => '' },
 	[ 'no_replicas replica_pin.replicas', 'error', qr/every decision is the primary/, qr/every replica that readers use/ ]);
 
+with_settings({ 'replica_pin.replicas' => 'me=127.0.0.1:' . $primary->port },
+	[ 'no_replicas replica_pin.replicas', 'error', qr/only this server/, qr/every replica that readers use/ ]);
+
 # A restart for each of these.
 sub restarted_with
 {

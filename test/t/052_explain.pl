@@ -56,6 +56,10 @@ is($behind->{behind_bytes},
 like($behind->{detail}, qr/replay is paused/, 'why');
 is(route($asked, 'k')->{reason}, 'replica_caught_up', 'route says the same');
 
+waits_for('what the read must see is not known', [ 'k', 'no token' ],
+	[qw(session_key recorded)], [qw(token token_unreadable)],
+	[qw(r1 eligible)], [qw(r2 eligible)], @others, [qw(decision token_unreadable)]);
+waits_for('nothing is asked for', [undef], [qw(r1 eligible)], [qw(r2 eligible)], @others, [qw(decision no_session_key)]);
 waits_for('a key that was never pinned counts as written at the floor', ['never'],
 	[qw(session_key floor)], [qw(r1 caught_up)], [qw(r2 caught_up)], @others, [qw(decision replica_caught_up)]);
 
@@ -85,7 +89,7 @@ poll_until(sub { ask($primary, 'SHOW synchronous_standby_names') eq 'nobody' }) 
 my $writer = session($primary);
 $writer->query_until(qr/begun/, "\\echo begun\nSET replica_pin.session_key = 'k'; INSERT INTO note VALUES (3);\n");
 waits_for('a commit is under way', ['k'],
-	[qw(session_key commit_pending)], [qw(r1 caught_up)], [qw(r2 caught_up)], @others, [qw(decision commit_pending)]);
+	[qw(session_key commit_pending)], [qw(r1 eligible)], [qw(r2 eligible)], @others, [qw(decision commit_pending)]);
 configure($primary, synchronous_standby_names => '');
 waits_for('and over', ['k'],
 	[qw(session_key recorded)], [qw(r1 caught_up)], [qw(r2 caught_up)], @others, [qw(decision replica_caught_up)]);
