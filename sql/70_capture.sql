@@ -255,6 +255,7 @@ COMMIT;
 BEGIN;
 INSERT INTO note VALUES (1103);
 SELECT replica_pin.pin('pin and rollback') IS NULL;
+SELECT pg_current_wal_insert_lsn() AS before_rollback \gset
 ROLLBACK;
 -- two keys, one of them twice
 BEGIN;
@@ -278,6 +279,9 @@ SELECT key, EXISTS (
     AND w.end_lsn = replica_pin.token_lsn((replica_pin.route(key)).required)) AS "at a commit"
 FROM unnest(ARRAY['pin after the write', 'pin before the write', 'pin in a savepoint',
   'pin and rollback', 'pin_all one', 'pin_all two', 'chain, first', 'chain, second']) key;
+SELECT (replica_pin.route('pin after the write')).required < (replica_pin.route('pin before the write')).required
+   AND (replica_pin.route('pin before the write')).required < (replica_pin.route('pin in a savepoint')).required AS "each its own";
+SELECT replica_pin.token_lsn((replica_pin.route('pin and rollback')).required) <= :'before_rollback' AS "the rollback pins nothing";
 SELECT (replica_pin.route('chain, first')).required < (replica_pin.route('chain, second')).required AS "each its own";
 SELECT (replica_pin.route('pin_all one')).required = (replica_pin.route('pin_all two')).required AS "the same commit";
 
