@@ -168,6 +168,13 @@ list_candidates(const RpinBoard *board, RpinCandidate *candidate)
 	return count;
 }
 
+bool
+rpin_board_eligible(const RpinBoardRow *row)
+{
+	return rpin_replica_eligible(&row->replica, rpin_clock_now(),
+								 (int64) rpin_sample_lifetime * 1000);
+}
+
 static void
 name_safe_set(const RpinBoard *board, uint64 safe, RpinChoice *choice)
 {

@@ -108,6 +108,9 @@ extern void rpin_board_decide_by(const RpinBoard *board,
 								 const RpinQuestion *question,
 								 RpinChoice *choice);
 
+/* May the sample of a copied row be believed now? */
+extern bool rpin_board_eligible(const RpinBoardRow *row);
+
 /* For the log of a decision. */
 extern void rpin_board_best(RpinBest *best);
 

@@ -100,8 +100,7 @@ begin_replica(RpinRow *row, FunctionCallInfo fcinfo, const RpinBoardRow *entry,
 		begin_row(row, fcinfo, "replica", rpin_state_name(replica->state),
 				  entry->error[0] != '\0' ? entry->error :
 				  rpin_state_meaning(replica->state));
-	else if (!rpin_replica_eligible(replica, rpin_clock_now(),
-									(int64) rpin_sample_lifetime * 1000))
+	else if (!rpin_board_eligible(entry))
 		begin_row(row, fcinfo, "replica", "sample_too_old",
 				  "its sample is older than replica_pin.sample_lifetime");
 	else if (is_known(demand) && replica->replay_lsn < demand->required)

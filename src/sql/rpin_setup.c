@@ -73,8 +73,7 @@ check_replica(RpinFindings *findings, const RpinBoardRow *entry)
 						  name, state_hint[replica->state], "%s%s%s",
 						  rpin_state_meaning(replica->state),
 						  entry->error[0] != '\0' ? ": " : "", entry->error);
-	else if (!rpin_replica_eligible(replica, rpin_clock_now(),
-									(int64) rpin_sample_lifetime * 1000))
+	else if (!rpin_board_eligible(entry))
 		rpin_findings_add(findings, RPIN_ERROR, "sample_too_old", name,
 						  "See status.sampler_heartbeat_age; a resolver that does not answer stops the sampler.",
 						  "its last sample is older than replica_pin.sample_lifetime");
@@ -126,8 +125,7 @@ least_replayed(const RpinBoard *board)
 	{
 		const RpinReplica *replica = &board->row[i].replica;
 
-		if (!rpin_replica_eligible(replica, rpin_clock_now(),
-								   (int64) rpin_sample_lifetime * 1000))
+		if (!rpin_board_eligible(&board->row[i]))
 			continue;
 		if (XLogRecPtrIsInvalid(least) || replica->replay_lsn < least)
 			least = replica->replay_lsn;

@@ -105,8 +105,7 @@ set_replica(RpinRow *row, const RpinBoardRow *entry, XLogRecPtr flushed)
 	rpin_row_set_text(row, "state", rpin_state_name(replica->state));
 	rpin_row_set(row, "state_since", moment_datum(replica->state_since));
 	rpin_row_set(row, "eligible",
-				 BoolGetDatum(rpin_replica_eligible(replica, now,
-													(int64) rpin_sample_lifetime * 1000)));
+				 BoolGetDatum(rpin_board_eligible(entry)));
 	set_sample(row, entry, flushed, now);
 	if (entry->connected_at != 0)
 		rpin_row_set(row, "connected_since", moment_datum(entry->connected_at));
