@@ -39,14 +39,14 @@ typedef enum HistClaim
 	HIST_CLAIM_LAST				/* what the session's last commit left behind */
 } HistClaim;
 
-/* What a run has to show. */
-typedef enum HistExpect
+/* Where a control must show stale reads. */
+typedef enum HistWhere
 {
-	HIST_EXPECT_NONE_STALE,
-	HIST_EXPECT_STALE,			/* some */
-	HIST_EXPECT_STALE_EVERYWHERE,	/* on every replica */
-	HIST_EXPECT_STALE_DELAYED	/* every fresh row on the delayed replica */
-} HistExpect;
+	HIST_ANYWHERE,
+	HIST_EVERYWHERE,			/* on every replica */
+	HIST_DELAYED				/* every fresh row on the last one, which is
+								 * delayed */
+} HistWhere;
 
 struct HistReader;
 struct HistDemand;
@@ -57,7 +57,9 @@ typedef struct HistMode
 	const char *text;
 	void		(*read) (struct HistReader *reader);
 	HistClaim	claim;
-	HistExpect	expect;
+	unsigned	shows;			/* bit n: HistViolation n must come, else none
+								 * may */
+	HistWhere	where;
 	bool		full;			/* the rule about vacuous runs applies */
 } HistMode;
 

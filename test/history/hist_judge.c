@@ -75,7 +75,7 @@ nobody_writes(const HistRead *read)
 /*
  * Everybody was there three sample intervals before the question, and no write
  * is under way.  After a restart of the primary a key counts as written then,
- * which is what it says it requires.
+ * which is what it says it requires.  is_pinned() asks for the spare ones too.
  */
 static bool
 all_were_there(const HistRead *read)
@@ -89,7 +89,9 @@ all_were_there(const HistRead *read)
 		lsn = strtoull(read->required + 26, NULL, 16);
 	for (int i = 0; i < hist_options.replica_count; i++)
 	{
-		if (!hist_options.replicas[i].spare && !hist_watch_was_there(i, lsn, when))
+		bool		counts = !hist_options.replicas[i].spare || !read->route;
+
+		if (counts && !hist_watch_was_there(i, lsn, when))
 			return false;
 	}
 	return true;
@@ -198,7 +200,7 @@ binds_what_was_seen(const HistRead *read)
 }
 
 void
-hist_judge_read(const HistRead *read, bool pinned)
+hist_judge_read(const HistRead *read)
 {
 	const HistDemand *demand = &read->demand;
 	int64_t		needed = demand->commit.version;
@@ -216,13 +218,12 @@ hist_judge_read(const HistRead *read, bool pinned)
 	else
 	{
 		judge_replica_read(read, stale);
-		if (pinned && read->lsn != 0 && read->lsn < demand->commit.lsn)
+		if (read->lsn != 0 && read->lsn < demand->commit.lsn)
 			violation(HIST_LOST_PIN, read, 0);
 	}
 	if (stale)
 		violation(HIST_STALE, read, 0);
-	if (pinned && hist_model_lacks(read->version) &&
-		read->asked_at > hist_control_failover_at())
+	if (hist_model_lacks(read->version) && read->asked_at > hist_control_failover_at())
 		violation(HIST_DIVERGENT, read, 0);
 	hist_model_saw(demand, read->version);
 }

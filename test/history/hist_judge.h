@@ -65,8 +65,7 @@ extern void hist_judge_refusal(const HistRead *read, int replica, uint64_t lsn);
 extern void hist_judge_sample(const HistRead *read, int replica, uint64_t sample,
 							  uint64_t lsn);
 
-/* A read; `pinned`: a decision or a token stands behind it. */
-extern void hist_judge_read(const HistRead *read, bool pinned);
+extern void hist_judge_read(const HistRead *read);
 
 /* A read of one who has seen `high` of this row before, on a replica or not. */
 extern void hist_judge_monotonic(const HistRead *read, int64_t high, bool high_on_replica);

@@ -14,28 +14,36 @@ HistOptions hist_options = {
 	.writers = 4, .readers = 8, .keys = 64, .seconds = 30, .near_ms = 5, .lifetime_ms = 1000, .seed_text = "1"
 };
 
+#define STALE (1u << HIST_STALE)
+#define LOST_PIN (1u << HIST_LOST_PIN)
+#define MONOTONIC (1u << HIST_MONOTONIC)
+#define FALSE_PIN (1u << HIST_FALSE_PIN)
+
 const HistMode hist_modes[] = {
-	{"direct", "by route() and is_pinned(), over connections older than sample_lifetime",
-	hist_read_direct, HIST_CLAIM_NONE, HIST_EXPECT_NONE_STALE, true},
-	{"require", "by route(), over any connection behind CALL require()",
-	hist_read_require, HIST_CLAIM_NONE, HIST_EXPECT_NONE_STALE, true},
-	{"token", "by a token that is carried from replica to replica",
-	hist_read_token, HIST_CLAIM_NONE, HIST_EXPECT_NONE_STALE, true},
-	{"control-none", "no pinning", hist_read_anywhere,
-	HIST_CLAIM_NONE, HIST_EXPECT_STALE_EVERYWHERE, false},
-	{"control-delayed", "no pinning, and the last replica replays two seconds late",
-	hist_read_anywhere, HIST_CLAIM_NONE, HIST_EXPECT_STALE_DELAYED, false},
-	{"control-one", "the pin is cleared when one replica is there", hist_read_one,
-	HIST_CLAIM_NONE, HIST_EXPECT_STALE, false},
-	{"control-inside", "the position is taken in the transaction", hist_read_claim,
-	HIST_CLAIM_INSIDE, HIST_EXPECT_STALE, false},
-	{"control-elsewhere", "the position is taken on another connection before COMMIT",
-	hist_read_claim, HIST_CLAIM_ELSEWHERE, HIST_EXPECT_STALE, false},
-	{"control-last", "the position is what the session's last commit left behind",
-	hist_read_claim, HIST_CLAIM_LAST, HIST_EXPECT_STALE, false},
-	{"control-right", "the position is that of the commit: none may be stale",
-	hist_read_claim, HIST_CLAIM_COMMIT, HIST_EXPECT_NONE_STALE, false},
-	{NULL, NULL, NULL, HIST_CLAIM_NONE, HIST_EXPECT_NONE_STALE, false}
+	{.name = "direct",
+		.text = "by route() and is_pinned(), over connections older than sample_lifetime",
+	.read = hist_read_direct, .full = true},
+	{.name = "require", .text = "by route(), over any connection behind CALL require()",
+	.read = hist_read_require, .full = true},
+	{.name = "token", .text = "by a token that is carried from replica to replica",
+	.read = hist_read_token, .full = true},
+	{.name = "control-none", .text = "no pinning", .read = hist_read_anywhere,
+	.shows = STALE | LOST_PIN | MONOTONIC, .where = HIST_EVERYWHERE},
+	{.name = "control-delayed", .text = "no pinning, and the last replica replays two seconds late",
+	.read = hist_read_anywhere, .shows = STALE | LOST_PIN | MONOTONIC, .where = HIST_DELAYED},
+	{.name = "control-one", .text = "the pin is cleared when one replica is there",
+	.read = hist_read_one, .shows = STALE | LOST_PIN},
+	{.name = "control-inside", .text = "the position is taken in the transaction",
+	.read = hist_read_claim, .claim = HIST_CLAIM_INSIDE, .shows = STALE | LOST_PIN},
+	{.name = "control-elsewhere", .text = "the position is taken on another connection before COMMIT",
+	.read = hist_read_claim, .claim = HIST_CLAIM_ELSEWHERE, .shows = STALE | LOST_PIN},
+	{.name = "control-last", .text = "the position is what the session's last commit left behind",
+	.read = hist_read_claim, .claim = HIST_CLAIM_LAST, .shows = STALE | LOST_PIN},
+	{.name = "control-right", .text = "the position is that of the commit: none may be stale",
+	.read = hist_read_claim, .claim = HIST_CLAIM_COMMIT},
+	{.name = "control-window", .text = "a write keeps its key on the primary for two seconds",
+	.read = hist_read_window, .shows = FALSE_PIN},
+	{.name = NULL}
 };
 
 static void

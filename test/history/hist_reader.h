@@ -68,5 +68,6 @@ extern void hist_read_token(HistReader *reader);
 extern void hist_read_anywhere(HistReader *reader);
 extern void hist_read_claim(HistReader *reader);
 extern void hist_read_one(HistReader *reader);
+extern void hist_read_window(HistReader *reader);
 
 #endif							/* HIST_READER_H */

@@ -91,25 +91,27 @@ check_control(void)
 {
 	int			last = hist_options.replica_count - 1;
 
-	at_least("reads on replicas", hist_counted(HIST_reads_replica), scaled());
-	switch (hist_options.mode->expect)
+	at_least("reads", hist_counted(HIST_reads), scaled());
+	for (int kind = 0; kind < HIST_VIOLATION_KINDS; kind++)
 	{
-		case HIST_EXPECT_NONE_STALE:
-			break;
-		case HIST_EXPECT_STALE:
-			at_least("stale reads", hist_judge_raw(HIST_STALE), 1);
-			break;
-		case HIST_EXPECT_STALE_EVERYWHERE:
-			for (int i = 0; i <= last; i++)
+		if (hist_options.mode->shows & 1u << kind)
+			at_least(hist_violation_names[kind], hist_judge_raw((HistViolation) kind), 1);
+	}
+	if (hist_options.mode->where == HIST_EVERYWHERE)
+	{
+		for (int i = 0; i <= last; i++)
+		{
+			if (!hist_options.replicas[i].spare)
 				at_least("stale reads on each replica", hist_counted_of(i, HIST_REPLICA_stale),
 						 scaled() / 10);
-			break;
-		case HIST_EXPECT_STALE_DELAYED:
-			at_least("reads of fresh rows on the delayed replica",
-					 hist_counted_of(last, HIST_REPLICA_fresh), scaled() / 10);
-			at_least("... and stale", hist_counted_of(last, HIST_REPLICA_fresh_stale),
-					 hist_counted_of(last, HIST_REPLICA_fresh));
-			break;
+		}
+	}
+	else if (hist_options.mode->where == HIST_DELAYED)
+	{
+		at_least("reads of fresh rows on the delayed replica",
+				 hist_counted_of(last, HIST_REPLICA_fresh), scaled() / 10);
+		at_least("... and stale", hist_counted_of(last, HIST_REPLICA_fresh_stale),
+				 hist_counted_of(last, HIST_REPLICA_fresh));
 	}
 }
 
@@ -125,7 +127,7 @@ tolerated(HistViolation kind)
 static const char *
 verdict_of(int64_t lost)
 {
-	if (hist_options.mode->expect == HIST_EXPECT_NONE_STALE)
+	if (hist_options.mode->shows == 0)
 	{
 		for (int kind = 0; kind < HIST_VIOLATION_KINDS; kind++)
 		{
@@ -250,7 +252,7 @@ hist_report(int64_t lost)
 	verdict = verdict_of(lost);
 
 	write_table(stdout, verdict, lost);
-	if (hist_options.mode->expect == HIST_EXPECT_NONE_STALE)
+	if (hist_options.mode->shows == 0)
 		hist_judge_show(stdout, 10);
 	if (hist_options.report != NULL)
 	{

@@ -13,6 +13,8 @@
 #define FRESH_ONE_IN 50
 #define BLIND_ONE_IN 4
 
+#define WINDOW INT64_C(2000000)
+
 /* Who does not find a row asks again, so many times at most. */
 #define RELOADS 40
 
@@ -52,10 +54,10 @@ all_replicas(void)
 }
 
 static void
-finish(HistReader *reader, HistOutcome outcome, bool pinned)
+finish(HistReader *reader, HistOutcome outcome)
 {
 	if (outcome == HIST_SERVED)
-		hist_judge_read(&reader->read, pinned);
+		hist_judge_read(&reader->read);
 	else
 		hist_count(HIST_reads_failed);
 }
@@ -63,7 +65,7 @@ finish(HistReader *reader, HistOutcome outcome, bool pinned)
 static void
 read_on_primary(HistReader *reader)
 {
-	finish(reader, hist_ask_primary(reader), true);
+	finish(reader, hist_ask_primary(reader));
 }
 
 /* Nobody has decided: what is read now must see what is acknowledged now. */
@@ -133,7 +135,7 @@ read_direct_on(HistReader *reader, int replica)
 
 	if (outcome == HIST_SERVED)
 		hist_count(HIST_reads_direct);
-	finish(reader, outcome, true);
+	finish(reader, outcome);
 }
 
 /* Rule (a) of P1. */
@@ -227,20 +229,20 @@ hist_read_require(HistReader *reader)
 	if (outcome == HIST_BEHIND || outcome == HIST_NOT_COMPARABLE)
 		read_on_primary(reader);
 	else
-		finish(reader, outcome, true);
+		finish(reader, outcome);
 }
 
 /* --- a token that is carried ----------------------------------------------------------- */
 
+/* A read of one who must not see less than before. */
 static void
-judge_carrying(HistReader *reader, HistOutcome outcome)
+finish_monotonic(HistReader *reader, HistOutcome outcome)
 {
 	HistHigh   *high = &reader->high[reader->read.demand.slot];
 
-	finish(reader, outcome, true);
+	finish(reader, outcome);
 	if (outcome != HIST_SERVED)
 		return;
-	hist_judge_token(&reader->read, reader->read.replica != HIST_PRIMARY);
 	if (high->key != reader->read.demand.key)
 	{
 		high->key = reader->read.demand.key;
@@ -252,6 +254,14 @@ judge_carrying(HistReader *reader, HistOutcome outcome)
 		high->version = reader->read.version;
 		high->on_replica = reader->read.replica != HIST_PRIMARY;
 	}
+}
+
+static void
+judge_carrying(HistReader *reader, HistOutcome outcome)
+{
+	finish_monotonic(reader, outcome);
+	if (outcome == HIST_SERVED)
+		hist_judge_token(&reader->read, reader->read.replica != HIST_PRIMARY);
 }
 
 /* A token that no replica can have is dropped, and what was seen with it. */
@@ -305,15 +315,14 @@ hist_read_token(HistReader *reader)
 
 /* --- controls -------------------------------------------------------------------------- */
 
-static void
-read_control(HistReader *reader, int replica)
+static HistOutcome
+ask_control(HistReader *reader, int replica)
 {
 	HistConn   *conn = &reader->direct[replica];
-	HistOutcome outcome = HIST_FAILED;
 
-	if (hist_conn_wait(conn, 20000))
-		outcome = hist_ask_replica(reader, conn, replica, "", false);
-	finish(reader, outcome, false);
+	if (!hist_conn_wait(conn, 20000))
+		return HIST_FAILED;
+	return hist_ask_replica(reader, conn, replica, "", false);
 }
 
 /* No pinning. */
@@ -321,7 +330,7 @@ void
 hist_read_anywhere(HistReader *reader)
 {
 	ask_nobody(reader);
-	read_control(reader, any_of(reader, all_replicas()));
+	finish_monotonic(reader, ask_control(reader, any_of(reader, all_replicas())));
 }
 
 /* By a position that a writer took as it thought best, asked of the replica itself. */
@@ -332,7 +341,7 @@ hist_read_claim(HistReader *reader)
 
 	ask_nobody(reader);
 	if (hist_ask_position(reader, replica) >= reader->read.demand.claim)
-		read_control(reader, replica);
+		finish(reader, ask_control(reader, replica));
 	else
 	{
 		hist_count(HIST_refusals_short);
@@ -349,5 +358,18 @@ hist_read_one(HistReader *reader)
 	if (reader->read.named == 0)
 		read_on_primary(reader);
 	else
-		read_control(reader, any_of(reader, all_replicas()));
+		finish(reader, ask_control(reader, any_of(reader, all_replicas())));
+}
+
+/* By the clock, whatever the replicas have. */
+void
+hist_read_window(HistReader *reader)
+{
+	if (!hist_ask_route(reader))
+		return;
+	if (reader->read.asked_at - reader->read.demand.acked_at < WINDOW)
+		reader->read.named = 0;
+	if (hist_judge_decision(&reader->read))
+		hist_judge_false_pin(&reader->read);
+	read_on_primary(reader);
 }

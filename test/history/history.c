@@ -223,7 +223,7 @@ prepare(void)
 	}
 	wait_until(&primary, "SELECT bool_and(eligible) FROM replica_pin.replicas"
 			   " WHERE state <> 'self'");
-	if (hist_options.mode->expect == HIST_EXPECT_STALE_DELAYED)
+	if (hist_options.mode->where == HIST_DELAYED)
 		delay_last(true);
 	hist_conn_close(&primary);
 	free(interval);
@@ -307,7 +307,7 @@ main(int argc, char **argv)
 	hist_watch_join();
 
 	lost = ask_for_lost();
-	if (hist_options.mode->expect == HIST_EXPECT_STALE_DELAYED)
+	if (hist_options.mode->where == HIST_DELAYED)
 		delay_last(false);
 	return hist_report(lost) ? 0 : 1;
 }
