@@ -31,6 +31,7 @@ use FindBin;
 use Getopt::Long;
 use List::Util qw(shuffle sum0);
 use PostgreSQL::Test::Utils;
+use RpinFaultDamage;
 use RpinFaultLoad;
 use RpinFaults;
 use RpinTest;
@@ -44,14 +45,12 @@ $RpinTest::patience = 30;
 $terminal->autoflush(1);
 
 my $free_within = 15;    # seconds, unless a fault says otherwise
-my $shown_within = 20;    # what must show
 my $settle_within = 60;    # after which the cluster is repaired
-my $memory_margin = 2048;    # kB that the sampler may have more than at first
 my @modes = qw(direct require token);    # of the load, in turns
 my $smoke = $option{minutes} ? 0 : 1;
 require "$FindBin::Bin/$_.pl" for qw(replay processes restarts failover network impostors load);
 my @faults = all_faults();
-my (@results, $first_memory, $decided);
+my (@results, $decided);
 
 # --- all of it -----------------------------------------------------------------
 
@@ -61,6 +60,7 @@ eval { $option{control} ? play_control() : $smoke ? play_all() : play_at_random(
   or broke();
 
 my $failed = grep { @{ $_->{wrong} } } @results;
+sum_up() unless $option{control};
 write_markdown($ENV{RPIN_MARKDOWN}) if $ENV{RPIN_MARKDOWN};
 printf $terminal "%d passed, %d failed\n", @results - $failed, $failed;
 exit($failed ? 1 : 0);
@@ -132,12 +132,6 @@ sub missing
 		push @missing, not_decided($must), $must->{also} ? $must->{also}->() : () if @$played == 1;
 	}
 	return @missing;
-}
-
-sub soon
-{
-	my ($question, $seconds) = @_;
-	return poll_until(sub { eval { $question->() } }, $seconds // $shown_within);
 }
 
 sub not_seen
@@ -245,63 +239,6 @@ sub why_not_free
 		  rows(asked(), 'SELECT name, state, last_error FROM replica_pin.replicas') } // $@;
 }
 
-# What the servers' logs have that only a crash writes, unless the fault is one.
-sub damage
-{
-	my ($played, $offset) = @_;
-	my @allowed = map { $_->{damage} // () } @$played;
-	my @damage;
-	for my $node (nodes())
-	{
-		for my $line (split /\n/, slurp_file($node->logfile, $offset->{ $node->name }))
-		{
-			next unless $line =~ /PANIC|TRAP:|was terminated by signal|exited with exit code (?![01]\b)/;
-			next if grep { $line =~ $_ } @allowed;
-			push @damage, $node->name . ": $line";
-		}
-	}
-	return @damage;
-}
-
-# Of the sampler: descriptors, private memory, and connections on the replicas.
-sub growth_of
-{
-	my $pid = sampler_pid(asked()) or die 'no sampler';
-	my ($memory) = slurp_file("/proc/$pid/status") =~ /^RssAnon:\s+(\d+)/m;
-	my %growth = (descriptors => scalar(() = glob "/proc/$pid/fd/*"), memory => $memory);
-	for my $role (qw(first second cascaded))
-	{
-		$growth{"connections to $role"} = ask(asked($role),
-			q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'replica_pin sampler'});
-	}
-	return \%growth;
-}
-
-sub growth_before
-{
-	my $before;
-	soon(sub { $before = growth_of() }) or die 'there is no sampler';
-	$first_memory //= $before->{memory};
-	return $before;
-}
-
-sub grown
-{
-	my ($before) = @_;
-	my @grown;
-	soon(
-		sub {
-			my $after = growth_of();
-			@grown = map { "$_ of the sampler: $before->{$_}, now $after->{$_}" }
-			  grep { $_ ne 'memory' && $after->{$_} > $before->{$_} } sort keys %$after;
-			push @grown, "memory of the sampler: $first_memory kB at first, now $after->{memory} kB"
-			  if $after->{memory} > $first_memory + $memory_margin;
-			return !@grown;
-		})
-	  or @grown or @grown = ('the sampler is not there any more');
-	return @grown;
-}
-
 # So that one failure does not make all others fail: new copies of the primary.
 sub repair
 {
@@ -377,6 +314,23 @@ sub compatible
 	my ($one, $other) = @_;
 	my %touched = map { $_ => 1 } split ' ', $one->{on};
 	return !grep { $touched{$_} } split ' ', $other->{on};
+}
+
+# What was seen in all. If none of n was stale, the true share is below 3/n with
+# 95 % confidence.
+sub sum_up
+{
+	my %sum = map { my $what = $_; ($what => sum0 map { $_->{load}{$what} } @results) } qw(writes reads stale);
+	my %reasons;
+	for my $of (map { $_->{load}{reasons} // { } } @results)
+	{
+		$reasons{$_} += $of->{$_} for keys %$of;
+	}
+	printf $terminal "%d faults in %.0f s: %d commits, %d reads on replicas, %d stale%s\n", scalar @results,
+	  (sum0 map { $_->{seconds} } @results), @sum{qw(writes reads stale)},
+	  $sum{stale} || !$sum{reads} ? '' : sprintf ': fewer than %.2g of all, with 95 %% confidence', 3 / $sum{reads};
+	print $terminal "reasons: ", join(', ', map { "$_ $reasons{$_}" } sort keys %reasons), "\n";
+	return;
 }
 
 sub write_markdown
