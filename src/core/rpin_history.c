@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "rpin_hex.h"
+
 /* The unread part of a text. */
 typedef struct RpinCursor
 {
@@ -38,25 +40,18 @@ skip_line(RpinCursor *cursor)
 
 /* One number of at most 32 bits. */
 static bool
-read_number(RpinCursor *cursor, unsigned base, uint32_t *value)
+read_number(RpinCursor *cursor, int base, uint32_t *value)
 {
 	uint64_t	sum = 0;
 	const char *start = cursor->next;
 
 	for (; cursor->next < cursor->end; cursor->next++)
 	{
-		char		c = *cursor->next;
-		unsigned	digit;
+		int			digit = rpin_hex_digit(*cursor->next);
 
-		if (c >= '0' && c <= '9')
-			digit = (unsigned) (c - '0');
-		else if (base == 16 && c >= 'A' && c <= 'F')
-			digit = (unsigned) (c - 'A' + 10);
-		else if (base == 16 && c >= 'a' && c <= 'f')
-			digit = (unsigned) (c - 'a' + 10);
-		else
+		if (digit < 0 || digit >= base)
 			break;
-		sum = sum * base + digit;
+		sum = sum * (uint64_t) base + (uint64_t) digit;
 		if (sum > UINT32_MAX)
 			return false;
 	}

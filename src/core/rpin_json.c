@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "rpin_hex.h"
+
 /* The end of a string that begins behind its opening quote, or NULL. */
 static const char *
 find_end_of_string(const char *text, const char *end)
@@ -79,18 +81,6 @@ rpin_json_next_string(const char *text, const char *end)
 	return string;
 }
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* The four digits of \uXXXX, or -1. */
 static int
 read_code(const char *text, const char *end)
@@ -101,7 +91,7 @@ read_code(const char *text, const char *end)
 		return -1;
 	for (int i = 0; i < 4; i++)
 	{
-		int			digit = hex_value(text[i]);
+		int			digit = rpin_hex_digit(text[i]);
 
 		if (digit < 0)
 			return -1;

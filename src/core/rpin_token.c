@@ -7,6 +7,8 @@
  */
 #include "rpin_token.h"
 
+#include "rpin_hex.h"
+
 /* Where each field starts, and how many hexadecimal digits it has. */
 typedef struct RpinTokenField
 {
@@ -28,25 +30,13 @@ write_field(char *text, RpinTokenField field, uint64_t value)
 	}
 }
 
-static int
-digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 static bool
 read_field(const char *text, RpinTokenField field, uint64_t *value)
 {
 	*value = 0;
 	for (int i = 0; i < field.digits; i++)
 	{
-		int			digit = digit_value(text[field.start + i]);
+		int			digit = rpin_hex_digit(text[field.start + i]);
 
 		if (digit < 0)
 			return false;

@@ -87,3 +87,13 @@ rpin_check_position(RpinReason reason)
 			 errdetail("%s", refusal->detail),
 			 errhint("%s", refusal->hint)));
 }
+
+void
+rpin_refuse_token(int sqlstate, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(sqlstate),
+			 errmsg("invalid token"),
+			 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
+			 errhint("%s", hint)));
+}

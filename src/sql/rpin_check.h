@@ -22,4 +22,7 @@ extern void rpin_check_primary(void);
  */
 extern void rpin_check_position(RpinReason reason);
 
+/* ERROR with this SQLSTATE for a text that is no token. */
+extern void rpin_refuse_token(int sqlstate, const char *hint) pg_attribute_noreturn();
+
 #endif							/* RPIN_CHECK_H */

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "utils/guc.h"
 
@@ -24,12 +23,6 @@
 int			rpin_enforce_percent = 100;
 int			rpin_log_decisions = RPIN_LOG_FALLBACKS;
 char	   *rpin_correlation_id = NULL;
-
-static uint64
-hash_share(const char *name)
-{
-	return hash_bytes_extended((const unsigned char *) name, strlen(name), 0);
-}
 
 /*
  * The share of a decision on session keys is that of the keys: enforced if one
@@ -48,7 +41,9 @@ is_enforced(const RpinDemand *demand)
 		return rpin_decide_is_enforced(demand->share, rpin_enforce_percent);
 	if (rpin_session_key != NULL && rpin_session_key[0] != '\0')
 		name = rpin_session_key;
-	return rpin_decide_is_enforced(hash_share(name != NULL ? name : ""),
+	if (name == NULL)
+		name = "";
+	return rpin_decide_is_enforced(rpin_demand_share(name, strlen(name)),
 								   rpin_enforce_percent);
 }
 

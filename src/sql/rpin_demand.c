@@ -49,12 +49,16 @@ add_position(RpinDemand *demand, XLogRecPtr lsn)
 		demand->required = lsn;
 }
 
-/* The same from start to start, unlike the fingerprint. */
+uint64
+rpin_demand_share(const char *name, size_t length)
+{
+	return hash_bytes_extended((const unsigned char *) name, length, 0);
+}
+
 static void
 add_share(RpinDemand *demand, text *key)
 {
-	uint64		share = hash_bytes_extended((unsigned char *) VARDATA_ANY(key),
-											VARSIZE_ANY_EXHDR(key), 0);
+	uint64		share = rpin_demand_share(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
 
 	if (!demand->has_share || share < demand->share)
 		demand->share = share;

@@ -63,6 +63,12 @@ extern void rpin_demand_add_fault(RpinDemand *demand, RpinReason fault);
 extern bool rpin_demand_required(const RpinDemand *demand,
 								 char token[RPIN_TOKEN_LENGTH + 1]);
 
+/*
+ * The share of a name for the rollout by percentage.  The same from start to
+ * start, unlike a fingerprint.
+ */
+extern uint64 rpin_demand_share(const char *name, size_t length);
+
 /* Reads a token datum; false if it is not one. */
 extern bool rpin_demand_parse_token(const text *token, RpinPosition *position);
 

@@ -45,42 +45,34 @@ put_decision(FunctionCallInfo fcinfo, const RpinDemand *demand,
 	rpin_row_store(&row, fcinfo);
 }
 
-/* A demand of the key alone. */
+/* A demand of the key alone, or of the token alone. */
 static void
-put_key(FunctionCallInfo fcinfo, const RpinDemand *key)
+put_part(FunctionCallInfo fcinfo, const char *item, const RpinDemand *part,
+		 const char *verdict, const char *detail)
 {
 	RpinRow		row;
 
-	if (key->fault != RPIN_REASON_NONE)
-		begin_row(&row, fcinfo, "session_key", rpin_reason_name(key->fault),
-				  rpin_reason_meaning(key->fault));
-	else if (key->pending)
-		begin_row(&row, fcinfo, "session_key", "commit_pending",
-				  "a commit that may pin it is under way; it needs at least this position");
-	else if (key->recorded)
-		begin_row(&row, fcinfo, "session_key", "recorded",
-				  "the position of its last write");
+	if (part->fault != RPIN_REASON_NONE)
+		begin_row(&row, fcinfo, item, rpin_reason_name(part->fault),
+				  rpin_reason_meaning(part->fault));
 	else
-		begin_row(&row, fcinfo, "session_key", "floor",
-				  "not in the table: never pinned since the server started, or evicted; it counts as written here");
-	rpin_row_set_lsn(&row, "lsn", key->required);
+		begin_row(&row, fcinfo, item, verdict, detail);
+	rpin_row_set_lsn(&row, "lsn", part->required);
 	rpin_row_store(&row, fcinfo);
 }
 
-/* A demand of the token alone. */
 static void
-put_token(FunctionCallInfo fcinfo, const RpinDemand *token)
+put_key(FunctionCallInfo fcinfo, const RpinDemand *key)
 {
-	RpinRow		row;
-
-	if (token->fault != RPIN_REASON_NONE)
-		begin_row(&row, fcinfo, "token", rpin_reason_name(token->fault),
-				  rpin_reason_meaning(token->fault));
+	if (key->pending)
+		put_part(fcinfo, "session_key", key, "commit_pending",
+				 "a commit that may pin it is under way; it needs at least this position");
+	else if (key->recorded)
+		put_part(fcinfo, "session_key", key, "recorded",
+				 "the position of its last write");
 	else
-		begin_row(&row, fcinfo, "token", "comparable",
-				  "a position of this server's history");
-	rpin_row_set_lsn(&row, "lsn", token->required);
-	rpin_row_store(&row, fcinfo);
+		put_part(fcinfo, "session_key", key, "floor",
+				 "not in the table: never pinned since the server started, or evicted; it counts as written here");
 }
 
 /* Is it known what the read must see?  Perhaps more, while a commit is under way. */
@@ -153,7 +145,8 @@ put_parts(FunctionCallInfo fcinfo, text *key, text *token, RpinDemand *demand)
 		return;
 	rpin_demand_begin(&alone);
 	rpin_demand_add_token(&alone, token);
-	put_token(fcinfo, &alone);
+	put_part(fcinfo, "token", &alone, "comparable",
+			 "a position of this server's history");
 }
 
 /*

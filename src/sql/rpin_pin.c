@@ -115,11 +115,8 @@ checked_position(text *token)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("token must not be null")));
 	if (!rpin_demand_parse_token(token, &position))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid token"),
-				 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
-				 errhint("Pass the token exactly as replica_pin returned it.")));
+		rpin_refuse_token(ERRCODE_INVALID_TEXT_REPRESENTATION,
+						  "Pass the token exactly as replica_pin returned it.");
 	rpin_check_position(rpin_board_resolve(&position, &lsn));
 	return lsn;
 }

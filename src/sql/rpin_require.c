@@ -18,6 +18,7 @@
 
 #include "../rpin_compat.h"
 #include "../shmem/rpin_clock.h"
+#include "rpin_check.h"
 #include "rpin_node.h"
 
 /* The two answers that a client acts on. */
@@ -57,16 +58,6 @@ release_snapshots(void)
 				 errmsg("replica_pin.require() must be called before the transaction holds a snapshot"),
 				 errdetail("What a snapshot taken earlier shows says nothing about what was replayed since; at REPEATABLE READ the CALL itself takes one."),
 				 errhint("Use CALL at READ COMMITTED, first in the transaction, with no cursor open, and not from a function.")));
-}
-
-static void
-refuse_unreadable(void)
-{
-	ereport(ERROR,
-			(errcode(RPIN_ERRCODE_NOT_COMPARABLE),
-			 errmsg("invalid token"),
-			 errdetail("A token has 42 characters: system identifier, timeline and LSN in hexadecimal, joined by \"-\"."),
-			 errhint("Ask replica_pin.route() on the primary, or read there.")));
 }
 
 static void
@@ -171,7 +162,8 @@ rpin_require(PG_FUNCTION_ARGS)
 
 	release_snapshots();
 	if (!readable)
-		refuse_unreadable();
+		rpin_refuse_token(RPIN_ERRCODE_NOT_COMPARABLE,
+						  "Ask replica_pin.route() on the primary, or read there.");
 	do
 	{
 		rpin_node_read(&node);
