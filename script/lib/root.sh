@@ -36,16 +36,6 @@ rpin_make_root() {
   # start no service
   printf '%s\n' '#!/bin/sh' 'exit 101' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
-  rpin_root_reaches_registries "$root"
-}
-
-# How this machine reaches them holds there too: its certificates.
-rpin_root_reaches_registries() {
-  local root=$1 file=${NODE_EXTRA_CA_CERTS:-}
-  if [ -n "$file" ]; then
-    mkdir -p "$root${file%/*}"
-    cp -L "$file" "$root$file"
-  fi
 }
 
 # The first process in a root. When it ends, so does everything in there.
@@ -57,15 +47,20 @@ mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts /dev/pts
 wait $!'
 
 # rpin_in_root directory [NAME=value ...] command ...: runs it as root in there, in
-# /src if there is one. The network is this machine's.
+# /src if there is one. The network is this machine's, and so are the certificates
+# that it needs beyond those of Debian.
 rpin_in_root() {
   local root=$1 name environment=()
   shift
-  for name in http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS RPIN_JOBS RPIN_TIMEOUT; do
+  for name in http_proxy https_proxy no_proxy RPIN_JOBS RPIN_TIMEOUT; do
     if [ -n "${!name:-}" ]; then
       environment+=("$name=${!name}")
     fi
   done
+  if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
+    cp -L "$NODE_EXTRA_CA_CERTS" "$root/etc/extra-certificates.crt"
+    environment+=(NODE_EXTRA_CA_CERTS=/etc/extra-certificates.crt)
+  fi
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
   mkdir -p "$root/src"
   # RPIN_WORK: so that the cleanup finds the first process

@@ -18,6 +18,7 @@ use Time::HiRes qw(time);
 
 my ($primary, $replica) = cluster(replicas => 1, conf => "replica_pin.sample_lifetime = 600s\nreplica_pin.log_decisions = none\n");
 my $token = ask($primary, 'SELECT replica_pin.current_token()');
+poll_until(sub { route_token($primary, $token)->{reason} eq 'in_sync' }) or die 'the replica does not catch up';
 my $ours = qq("wal_locations":{"main":"$token"});
 
 sub memory
