@@ -55,7 +55,7 @@ mutant test/t/005_sampler.pl src/core/rpin_replica.h 'the last sample of a dead 
   's/now - replica->sample_requested_at < lifetime/(now > 0 || lifetime > 0)/'
 mutant test/t/007_identity.pl src/core/rpin_sample.c 'the timeline of a replica is not checked' \
   's/return RPIN_STATE_OTHER_TIMELINE;/return RPIN_STATE_SAMPLED;/'
-mutant test/t/007_identity.pl src/core/rpin_sample.c 'the system identifier of a replica is not checked' \
+mutant test/t/006_bad_replicas.pl src/core/rpin_sample.c 'the system identifier of a replica is not checked' \
   's/return RPIN_STATE_OTHER_CLUSTER;/return RPIN_STATE_SAMPLED;/'
 mutant test/t/007_identity.pl src/core/rpin_sample.c 'a replica that is ahead is believed' \
   's/return RPIN_STATE_AHEAD;/return RPIN_STATE_SAMPLED;/'

@@ -157,4 +157,25 @@ is($seen{'behind require'}, $reads, '... and passes, and sees the row, when it h
 is($stale{named}, 0, 'no decision names a replica that reopened behind');
 ok(poll_until(sub { safe_set("note:$rounds") eq "@names" }), 'and all are named again in the end');
 
+# What is known of a replica ends with the connection over which it was told, and
+# not with sample_lifetime alone: with a long one, a replica that comes back behind
+# before it is asked again would be named by what it had in the life before.
+{
+	my ($replica) = @replicas;
+	configure($primary, 'replica_pin.sample_lifetime' => '1h');
+	wait_for_samples($primary, @replicas);
+	add_note($primary, $rounds + 1);
+	my $token = value($asked->call('SELECT replica_pin.pin($1)', 'last'));
+	poll_until(sub { safe_set('last') eq "@names" }) or die 'the replicas do not catch up';
+	set_delay('1h');
+	$replica->stop('immediate');
+	ok(poll_until(sub { safe_set('last') eq $names[1] }), 'a replica that is gone is named no more, however long samples live');
+	$replica->start;
+	my $fresh = RpinMore->connect_soon($replica);
+	is(sqlstate($fresh->query("CALL replica_pin.require('$token')")), 'RP001', 'it comes back behind');
+	is(safe_set('last'), $names[1], '... and is not named');
+	wait_for_samples($primary, $replica);
+	is(safe_set('last'), $names[1], '... when it is sampled either');
+}
+
 done_testing();
