@@ -49,8 +49,8 @@ mutant test/t/001_main_job.pl src/core/rpin_decide.c 'a pin goes when the first 
 
 # --- samples ---------------------------------------------------------------------------
 
-mutant test/t/010_crash_behind.pl src/core/rpin_replica.c 'a sample is kept after its connection died' \
-  's/replica->sample_valid = false;\n\treplica->failures\+\+;\n(.*\n)\tenter_state\(replica, why, event->now\);/replica->failures++;\n$1/'
+mutant test/t/010_crash_behind.pl src/core/rpin_replica.h 'a sample is believed after its connection died' \
+  's/replica->sample_valid && replica->state == RPIN_STATE_SAMPLED &&/replica->sample_requested_at > 0 \&\&/'
 mutant test/t/005_sampler.pl src/core/rpin_replica.h 'the last sample of a dead sampler is believed for ever' \
   's/now - replica->sample_requested_at < lifetime/(now > 0 || lifetime > 0)/'
 mutant test/t/007_identity.pl src/core/rpin_sample.c 'the timeline of a replica is not checked' \
