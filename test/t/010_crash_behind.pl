@@ -162,7 +162,9 @@ ok(poll_until(sub { safe_set("note:$rounds") eq "@names" }), 'and all are named 
 # before it is asked again would be named by what it had in the life before.
 {
 	my ($replica) = @replicas;
-	configure($primary, 'replica_pin.sample_lifetime' => '1h');
+	configure($primary, 'replica_pin.sample_lifetime' => '10min');
+	poll_until(sub { value($asked->query('SHOW replica_pin.sample_lifetime')) eq '10min' })
+	  or die 'the lifetime is not in force';
 	wait_for_samples($primary, @replicas);
 	add_note($primary, $rounds + 1);
 	my $token = value($asked->call('SELECT replica_pin.pin($1)', 'last'));
