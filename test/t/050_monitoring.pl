@@ -174,6 +174,14 @@ is_deeply(
 	'the decisions');
 is(scalar(grep { /^replica_pin_decisions_total/ } keys %$metrics),
 	2 * ask($asked, 'SELECT count(*) FROM replica_pin.stat_decisions'), 'of every reason, also what never was');
+my %findings = map { /^replica_pin_setup_findings\{severity="(\w+)"\}/ ? ($1 => 0 + $metrics->{$_}) : () } keys %$metrics;
+my %found = (error => 0, warning => 0, notice => 0);
+$found{ $_->{severity} }++ for rows($asked, 'SELECT severity FROM replica_pin.check_setup()');
+is_deeply(\%findings, \%found, 'what check_setup() finds');
+cmp_ok($findings{error}, '>', 0, '... the replica that nobody can reach');
+cmp_ok($findings{warning}, '>', 0, '... and the replay that is paused');
+my ($node) = rows($asked, 'SELECT library_version FROM replica_pin.node_status()');
+is($metrics->{qq(replica_pin_library_info{version="$node->{library_version}"})}, 1, 'the version of the library');
 is($metrics->{pg_exporter_last_scrape_error}, 0, 'a member of pg_monitor may read all of it');
 is(ask($r1, 'SELECT count(*) FROM replica_pin.replicas'), 0, 'on a standby there is nothing to alarm about');
 
@@ -266,6 +274,7 @@ for my $drawn (@drawn)
 
 ok(raised('ReplicaPinReplicaNotEligible', ',name="gone"'), 'alarm: the replica that is not eligible');
 ok(not_raised('ReplicaPinReplicaNotEligible', ',name!="gone"'), '... and no other');
+ok(raised('ReplicaPinSetup'), 'alarm: the set-up has errors');
 ok(raised('ReplicaPinReplicaLag', ',name="r2"'), 'alarm: the replica that lags');
 ok(not_raised('ReplicaPinReplicaLag', ',name!="r2"'), '... and no other');
 
