@@ -120,7 +120,7 @@ put_replica(FunctionCallInfo fcinfo, const RpinBoardRow *entry,
 	if (replica->sample_valid)
 	{
 		rpin_row_set_lsn(&row, "lsn", replica->replay_lsn);
-		if (is_known(demand))
+		if (is_known(demand) && !XLogRecPtrIsInvalid(replica->replay_lsn))
 			rpin_row_set(&row, "behind_bytes",
 						 Int64GetDatum(required > replica->replay_lsn ?
 									   required - replica->replay_lsn : 0));

@@ -54,6 +54,8 @@ is($behind->{lsn}, $its->{replay_lsn}, 'its position');
 is($behind->{behind_bytes},
 	ask($asked, "SELECT pg_wal_lsn_diff(replica_pin.token_lsn('$token'), '$its->{replay_lsn}')"), 'how far it is behind');
 like($behind->{detail}, qr/replay is paused/, 'why');
+my ($self) = grep { ($_->{replica} // '') eq 'primary' } all_parts("'k'");
+is_deeply([ @$self{qw(lsn behind_bytes)} ], [ undef, undef ], 'without a position nothing is behind');
 is(route($asked, 'k')->{reason}, 'replica_caught_up', 'route says the same');
 
 waits_for('what the read must see is not known', [ 'k', 'no token' ],
