@@ -50,7 +50,7 @@ static const char *const state_hint[RPIN_STATE_COUNT] = {
 	[RPIN_STATE_NO_POSITION] = "Wait until it has begun to replay.",
 	[RPIN_STATE_UNREACHABLE] = "Check address, port, listen_addresses and firewall; take it out of replica_pin.replicas if it is gone for good.",
 	[RPIN_STATE_REFUSED] = "Check max_connections there, and the database in replica_pin.conninfo.",
-	[RPIN_STATE_AUTHENTICATION] = "Check pg_hba.conf there, the role, and the password file of this server's operating system user.",
+	[RPIN_STATE_AUTHENTICATION] = "Check pg_hba.conf there, the role and its password, and the password file of this server's operating system user; the log there says more.",
 	[RPIN_STATE_STARTING_UP] = "Wait; if it stays so, set hot_standby = on there.",
 	[RPIN_STATE_EXTENSION_MISSING] = "CREATE EXTENSION replica_pin on the primary in the database of replica_pin.conninfo, and install the library there.",
 	[RPIN_STATE_NO_PRIVILEGE] = "GRANT USAGE ON SCHEMA replica_pin and EXECUTE ON FUNCTION replica_pin.node_status() to the role of the sampler.",

@@ -114,7 +114,7 @@ with_settings(
 with_settings({ 'replica_pin.conninfo' => $conninfo =~ s/=postgres/=bare/r },
 	map { [ "extension_missing $_", 'error', qr/./, qr/CREATE EXTENSION replica_pin on the primary/ ] } 'r1', 'r2');
 with_settings({ 'replica_pin.conninfo' => $conninfo =~ s/=sampler/=nobody/r },
-	[ 'authentication r1', 'error', qr/role "nobody" does not exist/, qr/pg_hba\.conf/ ],
+	[ 'authentication r1', 'error', qr/role "nobody" does not exist/, qr/pg_hba\.conf.*the log there/ ],
 	[ 'role_missing nobody', 'error', qr/does not exist/, qr/CREATE ROLE/ ]);
 $primary->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION replica_pin.node_status() FROM PUBLIC');
 finds('no_privilege r1', 'error', qr/may not call node_status/, qr/GRANT USAGE/);
