@@ -66,27 +66,30 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION replica_pin.is_any_pinned(text[]) IS
   'is_pinned() for a read that several session keys matter to';
 
-CREATE FUNCTION replica_pin.route(session_key text DEFAULT NULL, token text DEFAULT NULL,
-  OUT replica text, OUT reason text, OUT replicas text[], OUT required text)
-RETURNS record
+CREATE TYPE replica_pin.decision AS (
+  replica text, reason text, replicas text[], required text);
+
+COMMENT ON TYPE replica_pin.decision IS
+  'where a read may go: one replica of the set, or NULL for the primary; why; the whole set; the token to carry on from here';
+
+CREATE FUNCTION replica_pin.route(session_key text DEFAULT NULL, token text DEFAULT NULL)
+RETURNS replica_pin.decision
 AS 'MODULE_PATHNAME', 'rpin_route'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION replica_pin.route(text, text) IS
   'where a read may go that must see the session key''s last write and the token: a replica, or NULL for the primary';
 
-CREATE FUNCTION replica_pin.route_all(session_keys text[], token text DEFAULT NULL,
-  OUT replica text, OUT reason text, OUT replicas text[], OUT required text)
-RETURNS record
+CREATE FUNCTION replica_pin.route_all(session_keys text[], token text DEFAULT NULL)
+RETURNS replica_pin.decision
 AS 'MODULE_PATHNAME', 'rpin_route_all'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION replica_pin.route_all(text[], text) IS
   'route() for a read that several session keys matter to';
 
-CREATE FUNCTION replica_pin.route_envelope(envelope text,
-  OUT replica text, OUT reason text, OUT replicas text[], OUT required text)
-RETURNS record
+CREATE FUNCTION replica_pin.route_envelope(envelope text)
+RETURNS replica_pin.decision
 AS 'MODULE_PATHNAME', 'rpin_route_envelope'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 

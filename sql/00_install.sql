@@ -12,7 +12,8 @@ SELECT classid, objid,
 FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'replica_pin')
-  AND classid <> 'pg_type'::regclass;
+  AND (classid <> 'pg_type'::regclass
+       OR objid IN (SELECT reltype FROM pg_class WHERE relkind = 'c'));
 SELECT object FROM members ORDER BY object;
 
 -- Each says what it is for, and so do the schema and the extension.
