@@ -18,6 +18,11 @@
 #include "catalog/pg_authid.h"
 #include "fmgr.h"
 #include "parser/scansup.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/spin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
@@ -172,6 +177,44 @@ check_list(RpinFindings *findings, bool is_empty)
 						  "the list is empty or has only this server, so every decision is the primary");
 }
 
+/*
+ * Of a physical standby: who only keeps WAL, as pg_receivewal does, never says
+ * that it has replayed any; and a subscriber's process is in a database.
+ */
+static bool
+is_standby(WalSnd * sender)
+{
+	bool		replays;
+	pid_t		pid;
+	PGPROC	   *process;
+
+	SpinLockAcquire(&sender->mutex);
+	pid = sender->pid;
+	replays = sender->state == WALSNDSTATE_STREAMING &&
+		!XLogRecPtrIsInvalid(sender->apply);
+	SpinLockRelease(&sender->mutex);
+	if (pid == 0 || !replays)
+		return false;
+	process = BackendPidGetProc(pid);
+	return process != NULL && !OidIsValid(process->databaseId);
+}
+
+/* Which of them is not listed cannot be told: it may have more than one address. */
+static void
+check_standbys(RpinFindings *findings, int listed)
+{
+	int			standbys = 0;
+
+	for (int i = 0; i < max_wal_senders; i++)
+		standbys += is_standby(&WalSndCtl->walsnds[i]);
+	if (standbys > listed && listed > 0)
+		rpin_findings_add(findings, RPIN_NOTICE, "standby_not_listed",
+						  "replica_pin.replicas",
+						  "Compare it with pg_stat_replication, and add every replica that readers use.",
+						  "%d standbys stream from this server and the list has %d: reads on one that is not listed are not protected",
+						  standbys, listed);
+}
+
 static int
 count_others(const RpinBoard *board)
 {
@@ -188,9 +231,11 @@ static void
 check_primary(RpinFindings *findings)
 {
 	RpinBoard  *board = rpin_views_board();
+	int			listed = count_others(board);
 
 	check_sampler(findings);
-	check_list(findings, count_others(board) == 0);
+	check_list(findings, listed == 0);
+	check_standbys(findings, listed);
 	for (int i = 0; i < board->count; i++)
 		check_replica(findings, &board->row[i]);
 	check_clamped(findings, board);

@@ -185,6 +185,9 @@ is_deeply([ grep { $_ !~ /^no_replicas / } keys %{ { findings($r1) } } ], [], 'a
 with_settings({ 'replica_pin.replicas' => '' },
 	[ 'no_replicas replica_pin.replicas', 'error', qr/every decision is the primary/, qr/every replica that readers use/ ]);
 
+with_settings({ 'replica_pin.replicas' => replica_list($r1) },
+	[ 'standby_not_listed replica_pin.replicas', 'notice', qr/2 standbys .* the list has 1:/, qr/pg_stat_replication/ ]);
+
 with_settings({ 'replica_pin.replicas' => 'me=127.0.0.1:' . $primary->port },
 	[ 'no_replicas replica_pin.replicas', 'error', qr/only this server/, qr/every replica that readers use/ ]);
 
