@@ -1,7 +1,7 @@
 # The smallest application in both modes, for docs/first-steps.md: writes on the
 # primary, reads on the replicas. Debian: python3-psycopg2.
 #
-# usage: app.py TEXT PRIMARY NAME=REPLICA...    addresses; names as in
+# usage: app.py TEXT PRIMARY NAME=REPLICA...    host or host:port; names as in
 #                                               replica_pin.replicas
 
 import sys
@@ -11,8 +11,9 @@ import psycopg2
 READ = "SELECT body FROM note WHERE id = %s"
 
 
-def connect(host):
-    connection = psycopg2.connect(host=host, dbname="app", user="app")
+def connect(address):
+    host, _, port = address.partition(":")
+    connection = psycopg2.connect(host=host, port=port or None, dbname="app", user="app")
     connection.autocommit = True
     return connection
 
@@ -57,7 +58,7 @@ def read_by_key(primary, replicas, user, note):
 
 def main(text, address, *others):
     primary = connect(address)
-    replicas = {name: connect(host) for name, host in (other.split("=") for other in others)}
+    replicas = {name: connect(where) for name, where in (other.split("=") for other in others)}
     token = write(primary, 42, 24, text)
     print("token:", token)
     for name, replica in replicas.items():
