@@ -192,7 +192,7 @@ sub not_decided
 sub meanwhile
 {
 	my ($played, $caused) = @_;
-	my $seconds = (sort { $b <=> $a } map { $_->{hold} // ($smoke ? 1 : rand 5) } @$played)[0];
+	my $seconds = (sort { $b <=> $a } map { $_->{hold} // ($smoke ? 1 : rand 10) } @$played)[0];
 	my $must = @$played == 1 ? $played->[0]{must} : { };
 	my %safe = map { $_ => 1 } split ' ', $must->{named} // '';
 	my @wrong;
