@@ -304,7 +304,9 @@ sub rejoin
 
 	$node->stop('fast', fail_ok => 1) if $node->{_pid};
 	ask(asked('primary'), 'CHECKPOINT');
-	command_ok_or_die('pg_rewind', '--no-sync', '-D', $node->data_dir, '--source-server', node('primary')->connstr('postgres'));
+	# one that was killed may not be quite gone
+	my @rewind = ('pg_rewind', '--no-sync', '-D', $node->data_dir, '--source-server', node('primary')->connstr('postgres'));
+	poll_until(sub { PostgreSQL::Test::Utils::system_log(@rewind) == 0 }) or die 'pg_rewind fails';
 	replace_file($file, $conf);
 	unlink $node->data_dir . '/standby.signal';
 	$node->set_standby_mode;
@@ -343,13 +345,6 @@ sub configure_stopped
 		$node->adjust_conf('postgresql.conf', quotemeta $name, undef);
 		$node->append_conf('postgresql.conf', "$name = '$settings{$name}'") if defined $settings{$name};
 	}
-	return;
-}
-
-sub command_ok_or_die
-{
-	my (@command) = @_;
-	PostgreSQL::Test::Utils::system_log(@command) == 0 or die "$command[0] failed";
 	return;
 }
 
