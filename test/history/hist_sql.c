@@ -44,7 +44,7 @@ const char *const hist_sql[HIST_SQL_COUNT] = {
 	[HIST_SQL_BOARD] =
 	"SELECT coalesce(replay_lsn - '0/0'::pg_lsn, 0),"
 	" (extract(epoch FROM sample_age) * 1000000)::bigint"
-	" FROM replica_pin.replicas WHERE name = $1::text",
+	" FROM replica_pin.replicas WHERE name = $1::text AND state <> 'self'",
 	[HIST_SQL_ELIGIBLE] =
 	"SELECT bool_and(eligible AND clock_timestamp() - state_since > '2s')"
 	" FROM replica_pin.replicas WHERE state <> 'self'",
