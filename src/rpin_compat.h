@@ -53,6 +53,11 @@
 #define rpin_json_lexer_free(lexer) pfree(lexer)
 #endif
 
+/* 18: said before the declaration, not behind it. */
+#ifndef pg_noreturn
+#define pg_noreturn _Noreturn
+#endif
+
 #ifndef FRONTEND
 
 /* 19: the state of building a jsonb has its result, too. */

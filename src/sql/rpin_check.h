@@ -9,6 +9,7 @@
 #define RPIN_CHECK_H
 
 #include "../core/rpin_reason.h"
+#include "../rpin_compat.h"
 
 /* ERROR 55000, with a hint, unless the library was preloaded. */
 extern void rpin_check_preloaded(void);
@@ -23,6 +24,6 @@ extern void rpin_check_primary(void);
 extern void rpin_check_position(RpinReason reason);
 
 /* ERROR with this SQLSTATE for a text that is no token. */
-extern void rpin_refuse_token(int sqlstate, const char *hint) pg_attribute_noreturn();
+pg_noreturn extern void rpin_refuse_token(int sqlstate, const char *hint);
 
 #endif							/* RPIN_CHECK_H */
