@@ -15,6 +15,9 @@ sub stop
 	return;
 }
 
+# Another fault may have ended it a moment ago.
+sub sampler { return poll_until(sub { eval { sampler_pid(asked()) } }) || die 'there is no sampler'; }
+
 sub go_on { thaw(@stopped); return; }
 
 fault 'a replica stands still' => (
@@ -54,7 +57,7 @@ fault 'the backend that the sampler asks stands still' => (
 fault 'the sampler stands still' => (
 	on => 'sampler',
 	blind => 1,
-	cause => sub { stop(sampler_pid(asked())) },
+	cause => sub { stop(sampler()) },
 	must => { named => '', reason => 'samples_stale' },
 	undo => \&go_on);
 
@@ -67,7 +70,7 @@ fault 'the sampler is killed' => (
 	on => 'primary sampler',
 	damage => qr/"replica_pin sampler" .* was terminated by signal 9/,
 	cause => sub {
-		my $pid = sampler_pid(asked());
+		my $pid = sampler();
 		kill 'KILL', $pid;
 		poll_until(sub { my $now = eval { sampler_pid(asked()) }; $now && $now != $pid }) or die 'no new sampler';
 	},
@@ -122,7 +125,11 @@ fault 'the primary crashes twice in a row' => (
 sub sampled_backend
 {
 	my ($role) = @_;
-	return ask(asked($role), q{SELECT pid FROM pg_stat_activity WHERE application_name = 'replica_pin sampler'});
+	return poll_until(
+		sub {
+			eval { ask(asked($role), q{SELECT pid FROM pg_stat_activity WHERE application_name = 'replica_pin sampler'}) };
+		})
+	  || die "the sampler does not ask $role";
 }
 
 # So often; each time it is asked what is decided meanwhile.
@@ -131,10 +138,10 @@ sub terminate_sampler
 	my ($times) = @_;
 	for (1 .. $times)
 	{
-		my $pid = sampler_pid(asked());
+		my $pid = sampler();
 		kill 'TERM', $pid;
 		poll_until(sub { sampler_pid(asked()) == 0 }) or die 'the sampler does not end';
-		poll_until(sub { sampler_pid(asked()) }) or die 'the sampler does not come back';
+		sampler();
 	}
 	return;
 }
