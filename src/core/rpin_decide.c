@@ -7,21 +7,43 @@
  */
 #include "rpin_decide.h"
 
+/*
+ * A list may have this server, once.  When more entries lead to it, all but one
+ * are addresses of another server in truth, and it is not known which: then none
+ * is left out, and none is eligible (P2).
+ */
+static bool
+is_left_out(const RpinCandidate *candidate, int selves)
+{
+	return candidate->self && selves == 1;
+}
+
+static int
+count_selves(const RpinCandidate *candidate, int count)
+{
+	int			selves = 0;
+
+	for (int i = 0; i < count; i++)
+		selves += candidate[i].self;
+	return selves;
+}
+
 RpinDecision
 rpin_decide(uint64_t required, bool pending, const RpinCandidate *candidate,
 			int count)
 {
 	RpinDecision decision = {RPIN_REASON_NONE, 0, 0};
 	uint64_t	configured = 0;
+	int			selves = count_selves(candidate, count);
 
 	for (int i = 0; i < count; i++)
 	{
 		uint64_t	bit = UINT64_C(1) << i;
 
-		if (candidate[i].self)
+		if (is_left_out(&candidate[i], selves))
 			continue;
 		configured |= bit;
-		if (!candidate[i].eligible)
+		if (!candidate[i].eligible || candidate[i].self)
 			continue;
 		decision.eligible |= bit;
 		if (candidate[i].replay_lsn >= required)

@@ -21,7 +21,8 @@
 /* What a decision knows of a replica. */
 typedef struct RpinCandidate
 {
-	bool		self;			/* left out of every rule */
+	bool		self;			/* this server: left out of every rule, if it
+								 * is the only one */
 	bool		eligible;		/* its sample may be believed now */
 	uint64_t	replay_lsn;		/* means something when eligible */
 } RpinCandidate;

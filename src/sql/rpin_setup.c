@@ -226,6 +226,21 @@ count_others(const RpinBoard *board)
 	return count;
 }
 
+/* What is left out of decisions, once at most: see rpin_decide(). */
+static void
+check_selves(RpinFindings *findings, const RpinBoard *board)
+{
+	int			selves = board->count - count_others(board);
+
+	for (int i = 0; i < board->count && selves > 1; i++)
+		if (board->row[i].replica.state == RPIN_STATE_SELF)
+			rpin_findings_add(findings, RPIN_ERROR, "self_twice",
+							  board->row[i].address.name,
+							  "Correct the address of the other one.",
+							  "%d entries of replica_pin.replicas lead to this server: which of them it is cannot be told, so none is left out",
+							  selves);
+}
+
 /* What holds on a primary only: there the sampler runs. */
 static void
 check_primary(RpinFindings *findings)
@@ -238,6 +253,7 @@ check_primary(RpinFindings *findings)
 	check_standbys(findings, listed);
 	for (int i = 0; i < board->count; i++)
 		check_replica(findings, &board->row[i]);
+	check_selves(findings, board);
 	check_clamped(findings, board);
 	check_table(findings, board);
 	if (rpin_stats_unkeyed() >= RPIN_MANY_UNKEYED_COMMITS)

@@ -57,8 +57,7 @@ for my $name (sort keys %impostor)
 			state => { first => $state },
 			defined $error ? (error => { first => $error }) : (),
 			named => 'second cascaded',
-			# an entry that is this server is left out of every rule
-			reason => $state eq 'self' ? 'in_sync' : 'replica_caught_up'
+			reason => 'replica_caught_up'
 		},
 		undo => sub { mend(); cut_impostor($server->()) if $server });
 }

@@ -93,6 +93,18 @@ subtest 'one list on all nodes' => sub {
 	is(route($primary, 'k')->{reason}, 'in_sync', 'in sync with the others');
 	is(is_pinned($primary, 'k'), 0, 'not pinned');
 	is(route($r1, 'k')->{reason}, 'not_primary', 'a replica decides nothing');
+
+	# The address of r2 leads here, for the sampler at least.
+	my ($here) = replica_list($primary) =~ /=(.*)/;
+	configure($primary, 'replica_pin.replicas' => replica_list($primary, $r1) . ", r2=$here");
+	ok(wait_for_state($primary, 'r2', 'self'), 'two entries lead to the primary');
+	ok(poll_until(sub { names(route($primary, 'k')) eq 'r1' }), 'route names the replica that is one');
+	is(route($primary, 'k')->{reason}, 'replica_caught_up', '... not as if it were all');
+	is(is_pinned($primary, 'k'), 1, 'pinned: who reads through one endpoint may come to the other');
+	is_deeply([ sort map { $_->{subject} } grep { $_->{problem} eq 'self_twice' } rows($primary, 'SELECT * FROM replica_pin.check_setup()') ],
+		[ 'primary', 'r2' ], 'check_setup() says so');
+	configure($primary, 'replica_pin.replicas' => replica_list(@all));
+	ok(poll_until(sub { !is_pinned($primary, 'k') }), 'free again with the right list');
 	is(ask($r1, 'SELECT count(*) FROM replica_pin.replicas'), 0, 'and samples nobody');
 };
 

@@ -18,30 +18,33 @@ typedef struct Census
 	int			caught_up;
 } Census;
 
+/* This server is never asked whether it has replayed anything. */
 static bool
-counts(const RpinCandidate *candidate)
+believed(const RpinCandidate *candidate)
 {
-	return !candidate->self;
+	return candidate->eligible && !candidate->self;
 }
 
 static bool
 caught_up(const RpinCandidate *candidate, uint64_t required)
 {
-	return counts(candidate) && candidate->eligible &&
-		!(candidate->replay_lsn < required);
+	return believed(candidate) && !(candidate->replay_lsn < required);
 }
 
 static Census
 take_census(const RpinCandidate *candidate, int count, uint64_t required)
 {
 	Census		census = {0, 0, 0};
+	int			selves = 0;
 
 	for (int i = 0; i < count; i++)
 	{
-		census.configured += counts(&candidate[i]);
-		census.eligible += counts(&candidate[i]) && candidate[i].eligible;
+		census.eligible += believed(&candidate[i]);
 		census.caught_up += caught_up(&candidate[i], required);
+		selves += candidate[i].self;
 	}
+	/* one entry may be this server; of two, one is somebody else's address */
+	census.configured = selves == 1 ? count - 1 : count;
 	return census;
 }
 
@@ -111,7 +114,7 @@ check(const RpinCandidate *candidate, int count, uint64_t required,
 	{
 		if (replica_named && caught_up(&candidate[i], required))
 			safe |= UINT64_C(1) << i;
-		if (counts(&candidate[i]) && candidate[i].eligible)
+		if (believed(&candidate[i]))
 			eligible |= UINT64_C(1) << i;
 	}
 	assert_int_equal(decision.safe, safe);
