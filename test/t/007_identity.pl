@@ -70,11 +70,12 @@ sub stays_ahead
 	ok(wait_for_state($where, $name, 'ahead'), "$name is ahead");
 	$alone->('at first');
 	my $replayed = ask($replica, 'SELECT pg_last_wal_replay_lsn()');
-	ask($where, "DO \$\$ BEGIN WHILE pg_current_wal_insert_lsn() <= '$replayed' LOOP"
+	ask($where, "DO \$\$ BEGIN WHILE pg_current_wal_insert_lsn() <= pg_lsn '$replayed' + 1000000 LOOP"
 		  . " PERFORM pg_logical_emit_message(false, '', repeat('x', 100000)); END LOOP; END \$\$");
 
-	# Control: by the numbers alone it would be believed now.
-	is(ask($replica, 'SELECT pg_last_wal_replay_lsn()'), $replayed, 'its position stands still');
+	# Control: by the numbers alone it would be believed now. What it follows may
+	# write a little by itself, but not that much.
+	$replayed = ask($replica, 'SELECT pg_last_wal_replay_lsn()');
 	is(ask($where, "SELECT pg_current_wal_insert_lsn() > '$replayed'"), 't', 'control: by its number it is behind');
 
 	ok(sampled_again($where, $name), 'it is asked again');
