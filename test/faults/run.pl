@@ -8,7 +8,8 @@
 #	cause	makes it happen. Gets { smoke => 1 or 0 }
 #	undo	ends it
 #	must	what must show while it lasts
-#		(of two at once, only what the views and the log say of each role)
+#		(of two at once, only what the view says of each role: what is over may not
+#		have been seen, when the sampler was away just then)
 #		state	{ role => regex }: in the view replicas of the primary
 #		error	{ role => regex }: last_error there
 #		logged	{ role => regex }: a state that the primary's log must name
@@ -128,8 +129,9 @@ sub missing
 	{
 		push @missing, map { not_seen(state => $_, $must->{state}{$_}) } sort keys %{ $must->{state} } unless $blind;
 		push @missing, map { not_seen(last_error => $_, $must->{error}{$_}) } sort keys %{ $must->{error} } unless $blind;
+		next if @$played > 1;
 		push @missing, map { not_logged($_, $must->{logged}{$_}, $offset) } sort keys %{ $must->{logged} } unless $blind;
-		push @missing, not_decided($must), $must->{also} ? $must->{also}->() : () if @$played == 1;
+		push @missing, not_decided($must), $must->{also} ? $must->{also}->() : ();
 	}
 	return @missing;
 }
