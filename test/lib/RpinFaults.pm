@@ -363,6 +363,17 @@ sub fail_over
 				  . "'" . $new->name . "'") eq 'sync';
 		})
 	  or die 'commits do not wait for the replica';
+
+	# Commits wait from when the checkpointer has read the setting, which it does
+	# before a checkpoint that is asked for; those before have to arrive as well.
+	ask(asked('primary'), 'CHECKPOINT');
+	my $lsn = ask(asked('primary'), 'SELECT pg_current_wal_insert_lsn()');
+	poll_until(
+		sub {
+			ask(asked('primary'), "SELECT flush_lsn >= '$lsn' FROM pg_stat_replication WHERE application_name = "
+				  . "'" . $new->name . "'") eq 't';
+		})
+	  or die 'the replica does not get what was committed';
 	$happening->($old);
 	$new->promote;
 	poll_until(sub { ask(asked('first'), 'SELECT pg_is_in_recovery()') eq 'f' }) or die 'not promoted';

@@ -13,19 +13,29 @@ use Test::More;
 
 my ($primary, $r1, $r2, $r3) = history_cluster();
 
+# The run does not end before it has seen the new primary: it is told then what to
+# wait for.
+sub order_primary
+{
+	my ($run, $node) = @_;
+	order($run, 'primary ' . history_address($node));
+	order($run, 'mark new primary');
+	return;
+}
+
 # --- the replica that is promoted has everything ----------------------------------
 
 {
 	configure($primary, synchronous_standby_names => 'r1');
 	poll_until(sub { ask($primary, q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'}) == 1 })
 	  or die 'commits do not wait for r1';
-	my $run = start_run($primary, 'direct', 8, spare => [$r1], expect => ['failover']);
+	my $run = start_run($primary, 'direct', 8, spare => [$r1], expect => ['new primary']);
 	wait_for_reads($run, 500);
 	order($run, 'mark failover');
 	$primary->stop('immediate');
 	$r1->promote;
 	configure($r2, primary_conninfo => history_address($r1) . ' application_name=r2');
-	order($run, 'primary ' . history_address($r1));
+	order_primary($run, $r1);
 	my $report = is_clean($run, 'direct, across a failover');
 	is($report->{counts}{failovers}, 1, '... which it was told');
 	is($report->{lost_commits}, 0, '... and the standby that commits waited for lost none');
@@ -46,7 +56,7 @@ sub lossy_failover
 	order($run, 'mark failover');
 	$old->stop('immediate');
 	$heir->promote;
-	order($run, 'primary ' . history_address($heir));
+	order_primary($run, $heir);
 	return;
 }
 
@@ -56,7 +66,7 @@ sub lossy_failover
 	configure($_, 'replica_pin.replicas' => replica_list($r2, $r3, $r4)) for $r1, $r3;
 	wait_for_samples($r1, $r2, $r3, $r4);
 	history_replicas($r2, $r3, $r4);
-	my $run = start_run($r1, 'direct', 8, spare => [ $r2, $r3 ], expect => ['failover']);
+	my $run = start_run($r1, 'direct', 8, spare => [ $r2, $r3 ], expect => ['new primary']);
 	lossy_failover($r1, $r3, $run);
 	my $report = is_clean($run, 'direct, across a failover that loses commits');
 	cmp_ok($report->{lost_commits}, '>', 0, "... $report->{lost_commits} of them");
@@ -67,7 +77,7 @@ sub lossy_failover
 	my ($r5, $r6) = new_replicas($r3, 'r5', 'r6');
 	watch($r3, $r5, $r6);
 	history_replicas($r5, $r6);
-	my $run = start_run($r3, 'control-none', 8, expect => ['failover']);
+	my $run = start_run($r3, 'control-none', 8, expect => ['new primary']);
 	lossy_failover($r3, $r6, $run);
 	my ($ok, $report) = finish_run($run);
 	cmp_ok(surviving($report, 'divergent'), '>', 0,
