@@ -20,7 +20,7 @@ use Test::More;
 
 our @EXPORT = qw(
   history_cluster history_replicas history_address
-  start_run finish_run order wait_for_reads is_clean at_first_sight surviving);
+  start_run finish_run order wait_for_reads wait_for_commits is_clean at_first_sight surviving);
 
 my $place = PostgreSQL::Test::Utils::tempdir_short();
 my $patience = 300;
@@ -147,13 +147,16 @@ sub order
 	return;
 }
 
-# So many more reads on replicas than now.
-sub wait_for_reads
+# So many more reads on replicas than now, or commits.
+sub wait_for_reads { my ($run, $more) = @_; return wait_for_more($run, $more, 'reads on replicas'); }
+sub wait_for_commits { my ($run, $more) = @_; return wait_for_more($run, $more, 'commits'); }
+
+sub wait_for_more
 {
-	my ($run, $more) = @_;
-	my $reads = sub { (slurp_file($run->{log}) =~ /(\d+) reads on replicas/g)[-1] // 0 };
-	my $begin = $reads->();
-	poll_until(sub { $reads->() >= $begin + $more }) or die 'there are no reads';
+	my ($run, $more, $what) = @_;
+	my $count = sub { (slurp_file($run->{log}) =~ /(\d+) $what/g)[-1] // 0 };
+	my $begin = $count->();
+	poll_until(sub { $count->() >= $begin + $more }) or die "there are no $what";
 	return;
 }
 

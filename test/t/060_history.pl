@@ -92,7 +92,7 @@ for my $control (sort keys %shown)
 {
 	configure($primary, synchronous_commit => 'off', wal_writer_delay => '1s');
 	my $run = start_run($primary, 'direct', 4, expect => ['crash']);
-	wait_for_reads($run, 200);
+	wait_for_commits($run, 200);
 	order($run, 'mark crash');
 	$primary->stop('immediate');
 	$primary->start;
