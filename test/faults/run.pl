@@ -314,8 +314,15 @@ sub play_at_random
 sub compatible
 {
 	my ($one, $other) = @_;
-	my %touched = map { $_ => 1 } split ' ', $one->{on};
-	return !grep { $touched{$_} } split ' ', $other->{on};
+	my %touched = map { $_ => 1 } touched_by($one);
+	return !grep { $touched{$_} } touched_by($other);
+}
+
+# The roles that it happens to, and those that it says something of.
+sub touched_by
+{
+	my ($fault) = @_;
+	return (split(' ', $fault->{on}), keys %{ $fault->{must}{state} // { } });
 }
 
 # What was seen in all. If none of n was stale, the true share is below 3/n with
