@@ -94,6 +94,8 @@ new_primary(const char *conninfo)
 	}
 	hist_conn_close(&conn);
 	atomic_store(&failover_at, hist_now());
+	printf("there is a new primary\n");
+	fflush(stdout);
 }
 
 static void

@@ -13,12 +13,14 @@ use Test::More;
 
 my ($primary, $r1, $r2, $r3) = history_cluster();
 
-# The run does not end before it has seen the new primary: it is told then what to
-# wait for.
+# The run does not end before it has read with the new primary: it is told only then
+# what it waits for.
 sub order_primary
 {
 	my ($run, $node) = @_;
 	order($run, 'primary ' . history_address($node));
+	poll_until(sub { slurp_file($run->{log}) =~ /there is a new primary/ }) or die 'it is not told';
+	wait_for_reads($run, 300);
 	order($run, 'mark new primary');
 	return;
 }
