@@ -146,20 +146,26 @@ add_param(RpinConnectParams *params, int size, const char *keyword,
 /*
  * What an operator may override comes first, then his options, then what is
  * ours.  A host that is an address is given as hostaddr too, so that the C
- * library is not asked to resolve it, which could stop the sampler.
+ * library is not asked to resolve it, which could stop the sampler.  The replica
+ * ends a connection on which nothing was asked for two lifetimes of a sample:
+ * the sampler that opened it is gone, and its farewell may have been lost.
  */
 static bool
 add_all(RpinConnectParams *params, int size, const PQconninfoOption *options,
-		const RpinAddress *address, int timeout)
+		const RpinAddress *address, const RpinPace *pace)
 {
+	int			timeout = (int) (pace->sample_timeout / 1000);
+	int			silence = (int) (2 * pace->sample_lifetime / 1000);
 	char		port[8];
 	char		milliseconds[16];
-	char		settings[64];
+	char		settings[96];
 	bool		good;
 
 	snprintf(port, sizeof(port), "%u", address->port);
 	snprintf(milliseconds, sizeof(milliseconds), "%d", timeout);
-	snprintf(settings, sizeof(settings), "-c statement_timeout=%d", timeout);
+	snprintf(settings, sizeof(settings),
+			 "-c statement_timeout=%d -c idle_session_timeout=%d", timeout,
+			 silence);
 
 	good = add_param(params, size, "application_name", "replica_pin sampler") &&
 		add_param(params, size, "dbname", "postgres") &&
@@ -190,7 +196,7 @@ count_options(const PQconninfoOption *options)
 
 bool
 rpin_conninfo_build(const char *conninfo, const RpinAddress *address,
-					int timeout, RpinConnectParams *params)
+					const RpinPace *pace, RpinConnectParams *params)
 {
 	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
 	bool		good = false;
@@ -203,7 +209,7 @@ rpin_conninfo_build(const char *conninfo, const RpinAddress *address,
 		params->keyword = calloc(size, sizeof(char *));
 		params->value = calloc(size, sizeof(char *));
 		good = params->keyword != NULL && params->value != NULL &&
-			add_all(params, size, options, address, timeout);
+			add_all(params, size, options, address, pace);
 		PQconninfoFree(options);
 	}
 	if (!good)

@@ -9,6 +9,7 @@
 #define RPIN_CONNINFO_H
 
 #include "../core/rpin_list.h"
+#include "../core/rpin_pace.h"
 
 /* Why a conninfo string is refused; texts for errdetail and errhint. */
 typedef struct RpinConninfoError
@@ -34,12 +35,12 @@ extern bool rpin_conninfo_check(const char *conninfo,
 								RpinConninfoError *error);
 
 /*
- * Options of a checked conninfo, with those of one address added.  timeout is
- * that of a reply, in ms.  The memory is of malloc; free it with
+ * Options of a checked conninfo, with those of one address added, and the time
+ * limits that follow from the pace, a clamped one.  The memory is of malloc; free it with
  * rpin_conninfo_free().  False when there is no memory.
  */
 extern bool rpin_conninfo_build(const char *conninfo,
-								const RpinAddress *address, int timeout,
+								const RpinAddress *address, const RpinPace *pace,
 								RpinConnectParams *params);
 extern void rpin_conninfo_free(RpinConnectParams *params);
 

@@ -156,7 +156,8 @@ close_link(RpinLink *link)
 }
 
 static RpinLink *
-open_link(const RpinAddress *address, const char *conninfo, int timeout)
+open_link(const RpinAddress *address, const char *conninfo,
+		  const RpinPace *pace)
 {
 	RpinLink   *link = calloc(1, sizeof(RpinLink));
 	RpinConnectParams params;
@@ -171,7 +172,7 @@ open_link(const RpinAddress *address, const char *conninfo, int timeout)
 		fail(link, RPIN_STATE_UNREACHABLE, "no file descriptor is free here");
 		return link;
 	}
-	if (!rpin_conninfo_build(conninfo, address, timeout, &params))
+	if (!rpin_conninfo_build(conninfo, address, pace, &params))
 	{
 		fail(link, RPIN_STATE_UNREACHABLE, "out of memory");
 		return link;

@@ -17,6 +17,7 @@
 #define RPIN_LINK_H
 
 #include "../core/rpin_list.h"
+#include "../core/rpin_pace.h"
 #include "../core/rpin_sample.h"
 
 typedef struct RpinLink RpinLink;
@@ -35,10 +36,10 @@ typedef struct RpinLinkOps
 {
 	/*
 	 * Begins to connect.  Never NULL, unless there is no memory; a failure at
-	 * once shows in the first advance().  timeout: of a reply, in ms.
+	 * once shows in the first advance().  The pace gives its time limits.
 	 */
 	RpinLink   *(*open) (const RpinAddress *address, const char *conninfo,
-						 int timeout);
+						 const RpinPace *pace);
 
 	/* Ends the connection and frees the link. */
 	void		(*close) (RpinLink *link);

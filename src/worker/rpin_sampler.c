@@ -96,7 +96,7 @@ step(RpinSampler *sampler, int index, RpinEvent event)
 		case RPIN_ACTION_CONNECT:
 			sampler->link[index] =
 				sampler->ops->open(&row->address, sampler->conninfo,
-								   sampler->pace.sample_timeout / 1000);
+								   &sampler->pace);
 			sampler->rewire = true;
 			break;
 		case RPIN_ACTION_PREPARE:

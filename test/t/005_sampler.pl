@@ -140,6 +140,11 @@ END
 	cmp_ok(time - $begin, '<', 5, 'do not wait');
 	cmp_ok(ask($asked, 'SELECT extract(epoch FROM sampler_heartbeat_age) FROM replica_pin.status'),
 		'>=', 2, 'the status tells that it hangs');
+
+	# It may never come back, and nothing may tell: the machine is off, the link is cut.
+	my $connections = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'replica_pin sampler'};
+	ok(poll_until(sub { ask($reader{$_}, $connections) == 0 }), "$_ ends the connection of a sampler that asks nothing")
+	  for qw(r1 r2);
 	pin($asked, 'k');
 	is(reason(), 'samples_stale', 'still');
 
