@@ -141,7 +141,6 @@ take_report(RpinReplica *replica, const RpinEvent *event, const RpinPace *pace)
 	replica->replay_paused = event->report->replay_paused;
 	replica->timeline = event->report->timeline;
 	replica->sample_requested_at = replica->requested_at;
-	replica->sample_answered_at = event->now;
 
 	/*
 	 * Being ahead is over only when the replica is seen on another timeline.

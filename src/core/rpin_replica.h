@@ -96,7 +96,6 @@ typedef struct RpinReplica
 	bool		replay_paused;
 	uint32_t	timeline;
 	int64_t		sample_requested_at;	/* its age counts from here */
-	int64_t		sample_answered_at;
 } RpinReplica;
 
 /*

@@ -84,15 +84,19 @@ arm_session_key(void)
 }
 
 /*
- * A transaction writes if it has an xid.  That XactLastCommitEnd is set, or that
- * it moved, says something else: a plain SELECT keeps the old value, and one
- * that prunes a page moves it.
+ * That XactLastCommitEnd is set, or that it moved, says something else: a plain
+ * SELECT keeps the old value, and one that prunes a page moves it.
  */
-static bool
-has_written(void)
+bool
+rpin_capture_has_written(void)
 {
-	return transaction.has_prepared ||
-		TransactionIdIsValid(GetTopTransactionIdIfAny());
+	return TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+static bool
+writes_now(void)
+{
+	return transaction.has_prepared || rpin_capture_has_written();
 }
 
 /* Marks what is not marked yet. */
@@ -144,7 +148,7 @@ forget(void)
 static void
 before_commit(void)
 {
-	if (!has_written())
+	if (!writes_now())
 		return;
 	arm_session_key();
 	mark_pending();
@@ -159,7 +163,7 @@ before_commit(void)
 static void
 after_commit(void)
 {
-	if (has_written())
+	if (writes_now())
 	{
 		arm_session_key();
 		record(XactLastCommitEnd);
@@ -201,7 +205,7 @@ before_prepare(void)
 				 errmsg("cannot PREPARE a transaction that has pinned a session key"),
 				 errdetail("The pin is due at the commit, which another session may do."),
 				 errhint("Set replica_pin.session_key in the session that runs COMMIT PREPARED, or call replica_pin.pin() after it.")));
-	if (has_session_key() && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (has_session_key() && rpin_capture_has_written())
 		ereport(WARNING,
 				(errmsg("replica_pin.session_key has no effect on a prepared transaction"),
 				 errhint("Set it in the session that runs COMMIT PREPARED.")));

@@ -23,6 +23,12 @@ extern void rpin_capture_install(void);
 extern void rpin_capture_arm(uint64 fingerprint);
 
 /*
+ * Has the current transaction written?  It has if it has an xid: its commit will
+ * be a record, whose end is not known yet.  Does not throw.
+ */
+extern bool rpin_capture_has_written(void);
+
+/*
  * COMMIT PREPARED is about to run.  It commits a transaction that has no xid in
  * this session, so the callbacks have to be told.  May throw.
  */

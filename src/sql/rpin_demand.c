@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
@@ -18,6 +16,7 @@
 #include "../shmem/rpin_keys.h"
 #include "../shmem/rpin_shmem.h"
 #include "../shmem/rpin_wal.h"
+#include "rpin_capture.h"
 #include "rpin_demand.h"
 
 void
@@ -28,7 +27,7 @@ rpin_demand_begin(RpinDemand *demand)
 		demand->fault = RPIN_REASON_NOT_PRELOADED;
 	else if (RecoveryInProgress())
 		demand->fault = RPIN_REASON_NOT_PRIMARY;
-	else if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	else if (rpin_capture_has_written())
 		demand->fault = RPIN_REASON_IN_WRITE_TRANSACTION;
 	else
 		rpin_keys_ensure_floor();

@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -87,7 +85,7 @@ token_datum(XLogRecPtr lsn)
 static Datum
 answer(FunctionCallInfo fcinfo, XLogRecPtr end)
 {
-	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (rpin_capture_has_written())
 		PG_RETURN_NULL();
 	return token_datum(end);
 }

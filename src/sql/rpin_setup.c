@@ -182,7 +182,7 @@ check_list(RpinFindings *findings, bool is_empty)
  * that it has replayed any; and a subscriber's process is in a database.
  */
 static bool
-is_standby(WalSnd * sender)
+is_standby(WalSnd *sender)
 {
 	bool		replays;
 	pid_t		pid;

@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "fmgr.h"
@@ -16,6 +14,7 @@
 #include "utils/pg_lsn.h"
 
 #include "../shmem/rpin_wal.h"
+#include "rpin_capture.h"
 #include "rpin_demand.h"
 #include "rpin_node.h"
 
@@ -40,7 +39,7 @@ replica_position(void)
 static RpinPosition
 primary_position(void)
 {
-	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (rpin_capture_has_written())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot name a token in a transaction that has written"),

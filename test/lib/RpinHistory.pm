@@ -13,8 +13,8 @@ use FindBin;
 use IPC::Run ();
 use JSON::PP ();
 use POSIX qw(mkfifo);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use RpinPooler;
 use RpinTest;
 use Test::More;
 
@@ -24,7 +24,7 @@ our @EXPORT = qw(
 
 my $place = PostgreSQL::Test::Utils::tempdir_short();
 my $patience = 300;
-my (@replicas, $pooler_port, $pooler);
+my (@replicas, $pooler_port);
 
 # --- the cluster ----------------------------------------------------------------
 
@@ -46,7 +46,11 @@ END
 	configure($_, 'replica_pin.replicas' => replica_list($r1, $r2, $r3)) for $r1, $r2, $r3;
 	watch($primary, $r1, $r2, $r3);
 	history_replicas($r1, $r2, $r3);
-	start_pooler();
+	$pooler_port = start_pooler(
+		$place,
+		[ map { $_->name . ' = ' . history_address($_) } @replicas ],
+		pool_mode => 'transaction',
+		default_pool_size => 4);
 	compile();
 	return ($primary, $r1, $r2, $r3);
 }
@@ -63,31 +67,6 @@ sub compile
 	run_command([ qw(make -s -C), "$FindBin::RealBin/../history", "BUILD=$place" ]);
 	ok(-x "$place/history", 'the checker compiles') or BAIL_OUT('no checker');
 	return;
-}
-
-sub start_pooler
-{
-	$pooler_port = PostgreSQL::Test::Cluster::get_free_port();
-	append_to_file("$place/pgbouncer.ini", "[databases]\n"
-		  . join('', map { $_->name . ' = ' . history_address($_) . "\n" } @replicas) . <<"END");
-[pgbouncer]
-listen_port = $pooler_port
-unix_socket_dir = $place
-auth_type = any
-pool_mode = transaction
-default_pool_size = 4
-END
-	local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
-	$pooler = IPC::Run::start([ 'pgbouncer', "$place/pgbouncer.ini" ],
-		'<', \undef, '>', "$place/pgbouncer.log", '2>&1');
-	return;
-}
-
-END
-{
-	my $status = $?;
-	$pooler->kill_kill(grace => 5) if $pooler;
-	$? = $status;
 }
 
 sub history_address

@@ -14,7 +14,7 @@ mutant 70_capture src/sql/rpin_capture.c 'the position is taken before the commi
    s/(\tarm_session_key\(\);\n)(\tmark_pending\(\);\n\}\n\n\/\*\n \* Records)/$1\ttransaction.begun = rpin_wal_end();\n$2/;
    s/(\tbool\s+has_prepared;)/\tXLogRecPtr begun;\n$1/'
 mutant 70_capture src/sql/rpin_capture.c 'what has written is told by XactLastCommitEnd being set' \
-  's/TransactionIdIsValid\(GetTopTransactionIdIfAny\(\)\);\n\}\n\n\/\* Marks/XactLastCommitEnd != 0;\n}\n\n\/* Marks/'
+  's/rpin_capture_has_written\(\);\n\}\n\n\/\* Marks/XactLastCommitEnd != 0;\n}\n\n\/* Marks/'
 mutant 70_capture src/sql/rpin_capture.c 'COMMIT PREPARED is ignored' \
   's/\ttransaction\.has_prepared = true;//'
 mutant test/t/020_commit_window.pl src/sql/rpin_capture.c 'pending is not set' \

@@ -10,9 +10,8 @@ use strict;
 use warnings;
 
 use FindBin;
-use IPC::Run ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use RpinPooler;
 use RpinTest;
 use Test::More;
 
@@ -45,36 +44,12 @@ $ENV{NODE_EXTRA_CA_CERTS} //= '/etc/ssl/certs/ca-certificates.crt';
 
 # --- PgBouncer ------------------------------------------------------------------
 
-my $pooler_port = PostgreSQL::Test::Cluster::get_free_port();
-my $pooler = start_pooler();
-
-END
-{
-	my $status = $?;
-	$pooler->kill_kill(grace => 5) if $pooler;
-	$? = $status;
-}
-
 # One database under two names, one for each way of pooling.
-sub start_pooler
-{
-	my $server = 'host=' . $primary->host . ' port=' . $primary->port . ' dbname=postgres';
-
-	append_to_file("$place/users", qq("$_" ""\n)) for qw(app crowd plain late);
-	append_to_file("$place/pgbouncer.ini", <<"END");
-[databases]
-transaction = $server pool_mode=transaction pool_size=2
-session = $server pool_mode=session
-[pgbouncer]
-listen_port = $pooler_port
-unix_socket_dir = $place
-auth_type = trust
-auth_file = $place/users
-END
-	local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
-	return IPC::Run::start([ 'pgbouncer', "$place/pgbouncer.ini" ],
-		'<', \undef, '>', "$place/pgbouncer.log", '2>&1');
-}
+my $server = 'host=' . $primary->host . ' port=' . $primary->port . ' dbname=postgres';
+my $pooler_port = start_pooler(
+	$place,
+	[ "transaction = $server pool_mode=transaction pool_size=2", "session = $server pool_mode=session" ],
+	trusted($place, qw(app crowd plain late)));
 
 # Each way of a client to the primary, as its environment.
 my %direct = (PGHOST => $primary->host, PGPORT => $primary->port, PGDATABASE => 'postgres');

@@ -4,10 +4,9 @@
 use strict;
 use warnings;
 
-use IPC::Run ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use RpinMore qw(parse bind_to execute sync value sqlstate);
+use RpinPooler;
 use RpinTest;
 use Test::More;
 
@@ -16,14 +15,6 @@ my $place = PostgreSQL::Test::Utils::tempdir_short();
 my ($primary, $r1, $r2) = cluster(replicas => 2);
 my ($writer, $looker) = map { RpinMore->connect($_) } $primary, $r1;
 my $note = 0;
-my $pooler;
-
-END
-{
-	my $status = $?;
-	$pooler->kill_kill(grace => 5) if $pooler;
-	$? = $status;
-}
 
 # Whatever a trap holds is held by this lock until replay is over.
 my $lock = 'SELECT pg_advisory_lock(42)';
@@ -175,33 +166,23 @@ package Pooler
 
 # PgBouncer takes one port for a list of hosts: each replica's socket has another
 # name, in a folder of its own.
-sub start_pooler
+sub pooler_of_both
 {
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
 	for my $replica ($r1, $r2)
 	{
 		mkdir "$place/" . $replica->name;
 		symlink $replica->host . '/.s.PGSQL.' . $replica->port, "$place/" . $replica->name . '/.s.PGSQL.5432';
 	}
-	append_to_file("$place/users", '"' . getpwuid($>) . qq("\t""\n));
-	append_to_file("$place/pgbouncer.ini", <<"END");
-[databases]
-postgres = host=$place/r1,$place/r2 port=5432 dbname=postgres pool_size=2
-[pgbouncer]
-listen_port = $port
-unix_socket_dir = $place
-auth_type = trust
-auth_file = $place/users
-pool_mode = transaction
-server_round_robin = 1
-END
-	local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
-	$pooler = IPC::Run::start([ 'pgbouncer', "$place/pgbouncer.ini" ],
-		'<', \undef, '>', "$place/pgbouncer.log", '2>&1');
+	my $port = start_pooler(
+		$place,
+		["postgres = host=$place/r1,$place/r2 port=5432 dbname=postgres pool_size=2"],
+		trusted($place, scalar getpwuid($>)),
+		pool_mode => 'transaction',
+		server_round_robin => 1);
 	return Pooler->new(host => $place, port => $port);
 }
 
-my $pooled = start_pooler();
+my $pooled = pooler_of_both();
 my ($client, $second) = map { RpinMore->connect_soon($pooled) } 1 .. 2;
 
 # Two transactions at once make it connect to both replicas.
