@@ -283,18 +283,26 @@ sub replica_state
 		  . ' FROM replica_pin.replicas WHERE name = ' . quoted($name));
 }
 
+# Waits for a row of replica_pin.replicas of which $done is true; answers whether
+# it came, and what was there last.
+sub wait_for_row
+{
+	my ($where, $name, $done, $deadline) = @_;
+	my $row;
+	my $reached = poll_until(
+		sub {
+			$row = replica_state($where, $name);
+			return $row && $done->($row);
+		},
+		$deadline);
+	return ($reached, $row ? "$row->{state}: " . ($row->{last_error} // '') : 'not in the list');
+}
+
 # Waits for a state of a replica; false after the deadline.
 sub wait_for_state
 {
 	my ($where, $name, $state, $deadline) = @_;
-	my $seen = 'not in the list';
-	my $reached = poll_until(
-		sub {
-			my $row = replica_state($where, $name);
-			$seen = $row ? "$row->{state}: " . ($row->{last_error} // '') : 'not in the list';
-			return $row && $row->{state} eq $state;
-		},
-		$deadline);
+	my ($reached, $seen) = wait_for_row($where, $name, sub { $_[0]{state} eq $state }, $deadline);
 	diag("replica $name: waited for $state, is $seen") unless $reached;
 	return $reached;
 }
@@ -305,12 +313,8 @@ sub wait_for_samples
 	my ($where, @replicas) = @_;
 	for my $replica (@replicas)
 	{
-		poll_until(
-			sub {
-				my $row = replica_state($where, $replica->name);
-				return $row && $row->{eligible};
-			})
-		  or die 'replica ' . $replica->name . ' is not sampled';
+		my ($reached, $seen) = wait_for_row($where, $replica->name, sub { $_[0]{eligible} });
+		die 'replica ' . $replica->name . " is not sampled, but $seen" unless $reached;
 	}
 	return;
 }
