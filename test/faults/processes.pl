@@ -6,19 +6,19 @@ use warnings;
 use RpinFaults;
 use RpinTest;
 
-my @stopped;
+my @stopped;    # by all faults that are played now
 
 sub stop
 {
-	@stopped = @_;
-	freeze(@stopped);
+	push @stopped, @_;
+	freeze(@_);
 	return;
 }
 
 # Another fault may have ended it a moment ago.
 sub sampler { return poll_until(sub { eval { sampler_pid(asked()) } }) || die 'there is no sampler'; }
 
-sub go_on { thaw(@stopped); return; }
+sub go_on { thaw(splice @stopped); return; }
 
 fault 'a replica stands still' => (
 	on => 'first',
