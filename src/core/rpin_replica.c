@@ -40,6 +40,14 @@ rpin_replica_schedule(RpinReplica *replica, int64_t interval)
 		replica->deadline = replica->requested_at + interval;
 }
 
+bool
+rpin_replica_wants_news(const RpinReplica *replica, int64_t lag, int64_t soon)
+{
+	return replica->phase == RPIN_PHASE_IDLE &&
+		replica->state == RPIN_STATE_SAMPLED && lag < 0 &&
+		replica->deadline > soon;
+}
+
 static void
 enter_state(RpinReplica *replica, RpinState state, int64_t now)
 {

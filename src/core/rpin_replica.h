@@ -124,6 +124,14 @@ extern RpinAction rpin_replica_step(RpinReplica *replica,
 extern void rpin_replica_schedule(RpinReplica *replica, int64_t interval);
 
 /*
+ * Would it be asked sooner, if somebody began to wait for a new position?  Only
+ * if nobody waits yet (lag as for rpin_pace_interval(), negative), and it is at
+ * rest until after `soon`.
+ */
+extern bool rpin_replica_wants_news(const RpinReplica *replica, int64_t lag,
+									int64_t soon);
+
+/*
  * A replica is eligible while its last sample may be believed (P2).
  */
 static inline bool

@@ -274,14 +274,15 @@ rpin_sampler_run(RpinSampler *sampler)
 bool
 rpin_sampler_wants_news(const RpinSampler *sampler)
 {
-	int64		soon = rpin_clock_now() + sampler->pace.min_sample_interval;
+	int64		now = rpin_clock_now();
+	int64		soon = now + sampler->pace.min_sample_interval;
 
 	for (int i = 0; i < sampler->board->count; i++)
 	{
 		const RpinReplica *replica = &sampler->board->row[i].replica;
 
-		if (replica->phase == RPIN_PHASE_IDLE &&
-			replica->state == RPIN_STATE_SAMPLED && replica->deadline > soon)
+		if (rpin_replica_wants_news(replica,
+									waiting_time(sampler, replica, now), soon))
 			return true;
 	}
 	return false;

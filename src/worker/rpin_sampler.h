@@ -45,8 +45,7 @@ extern void rpin_sampler_ready(RpinSampler *sampler, int index);
 
 /*
  * Would a new position that somebody waits for change when a replica is asked?
- * Only if one is at rest for longer than it then would be.  Whoever commits pays
- * for waking us, so nobody shall for nothing.
+ * Whoever commits pays for waking us, so nobody shall for nothing.
  */
 extern bool rpin_sampler_wants_news(const RpinSampler *sampler);
 

@@ -214,14 +214,15 @@ static bool
 wants_news(const SimProduct *product)
 {
 	const SimSampler *sampler = &product->sampler;
-	int64_t		soon = product->host->now + sampler->pace.min_sample_interval;
+	int64_t		now = product->host->now;
+	int64_t		soon = now + sampler->pace.min_sample_interval;
 
 	for (int i = 0; i < sampler->board.count; i++)
 	{
 		const RpinReplica *replica = &sampler->board.row[i].replica;
 
-		if (replica->phase == RPIN_PHASE_IDLE &&
-			replica->state == RPIN_STATE_SAMPLED && replica->deadline > soon)
+		if (rpin_replica_wants_news(replica,
+									waiting_time(sampler, replica, now), soon))
 			return true;
 	}
 	return false;

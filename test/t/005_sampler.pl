@@ -155,6 +155,44 @@ END
 	unlike(slurp_file($primary->logfile, $offset), qr/PANIC|FATAL/, 'without any damage');
 };
 
+sub context_switches
+{
+	my ($pid) = @_;
+	my ($count) = slurp_file("/proc/$pid/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
+	return $count;
+}
+
+# A commit pays for waking it, and need not when the key's replicas are waited for
+# anyway: their next sample comes as soon as it would come.
+subtest 'not woken for nothing' => sub {
+	lets_go('in sync before');
+	pause_replay($_) for $r1, $r2;
+	add_note($asked, 4);
+	pin($asked, 'k');
+	ok(poll_until(sub { ask($asked, "SELECT min(lag) > '2.5 s' FROM replica_pin.replicas") eq 't' }),
+		'both are behind for so long that they are asked as seldom as can be');
+
+	my $pid = sampler_pid($asked);
+	my $samples = 'SELECT sum(samples) FROM replica_pin.replicas';
+	my ($woken, $asked_for) = (-context_switches($pid), -ask($asked, $samples));
+	ask($asked, <<'END');
+DO $$
+BEGIN
+	FOR i IN 1 .. 20000 LOOP
+		PERFORM set_config('replica_pin.session_key', 'k', true);
+		UPDATE note SET body = i WHERE id = 4;
+		COMMIT;
+	END LOOP;
+END $$;
+END
+	$woken += context_switches($pid);
+	$asked_for += ask($asked, $samples);
+	cmp_ok($woken, '<', 10 * $asked_for + 50, 'by twenty thousand commits');
+	note("woken $woken times, for $asked_for samples");
+	resume_replay($_) for $r1, $r2;
+	lets_go('and it lets go');
+};
+
 subtest 'databases can be dropped' => sub {
 	$primary->safe_psql('postgres', 'CREATE DATABASE other');
 	$primary->safe_psql('other', 'CREATE EXTENSION replica_pin');

@@ -280,6 +280,27 @@ test_schedule(void **state)
 	}
 }
 
+/* News are for who is at rest, in good standing and not waited for already. */
+static void
+test_wants_news(void **state)
+{
+	for (int phase = 0; phase < RPIN_PHASE_COUNT; phase++)
+		for (int waited_for = 0; waited_for < 2; waited_for++)
+		{
+			bool		expected = phase == RPIN_PHASE_IDLE && !waited_for;
+			int64_t		lag = waited_for ? 0 : -1;
+			RpinReplica replica;
+
+			bring_to(&replica, (RpinPhase) phase, 100 * SECOND);
+			assert_int_equal(rpin_replica_wants_news(&replica, lag,
+													 replica.deadline - 1), expected);
+			assert_false(rpin_replica_wants_news(&replica, lag, replica.deadline));
+			replica.state = RPIN_STATE_OTHER_CLUSTER;
+			assert_false(rpin_replica_wants_news(&replica, lag,
+												 replica.deadline - 1));
+		}
+}
+
 /* Rests double to the cap, whatever fails, and begin anew after an answer. */
 static void
 test_rests(void **state)
@@ -392,6 +413,7 @@ main(void)
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_only_sampled_is_eligible),
 		cmocka_unit_test(test_schedule),
+		cmocka_unit_test(test_wants_news),
 		cmocka_unit_test(test_rests),
 		cmocka_unit_test(test_ahead_lasts),
 		cmocka_unit_test(test_ahead_outlasts_no_timeline),
