@@ -194,7 +194,7 @@ rpin_install_packages() {
   for name in "${missing[@]}"; do
     # or it would start with the next boot
     case $name in
-      pgbouncer | redis-server | prometheus | prometheus-postgres-exporter)
+      haproxy | pgbouncer | pgpool2 | redis-server | prometheus | prometheus-postgres-exporter)
         update-rc.d "$name" disable >/dev/null 2>&1 || true
         ;;
     esac

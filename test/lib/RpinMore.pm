@@ -11,6 +11,7 @@
 #	rows	all rows of all results, each a list; NULL is undef
 #	tags	the command tags
 #	error	of an ErrorResponse, by field: C the SQLSTATE, M, D, H; or undef
+#	parameters	what ParameterStatus messages said, by name
 #	status	of the transaction afterwards: I, T or E; '' if the server is gone
 
 package RpinMore;
@@ -153,13 +154,14 @@ sub send_query
 sub answer
 {
 	my ($self) = @_;
-	my %answer = (rows => [], tags => [], error => undef, status => '');
+	my %answer = (rows => [], tags => [], error => undef, parameters => {}, status => '');
 
 	while (my ($type, $body) = $self->read_message)
 	{
 		push @{ $answer{rows} }, columns($body) if $type eq 'D';
 		push @{ $answer{tags} }, unpack 'Z*', $body if $type eq 'C';
 		$answer{error} //= fields($body) if $type eq 'E';
+		%{ $answer{parameters} } = (%{ $answer{parameters} }, unpack '(Z*)2', $body) if $type eq 'S';
 		if ($type eq 'Z')
 		{
 			$answer{status} = $body;
