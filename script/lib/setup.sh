@@ -194,8 +194,8 @@ rpin_install_packages() {
   for name in "${missing[@]}"; do
     # or it would start with the next boot
     case $name in
-      haproxy | pgbouncer | pgpool2 | redis-server | prometheus | prometheus-postgres-exporter)
-        update-rc.d "$name" disable >/dev/null 2>&1 || true
+      etcd-server | haproxy | patroni | pgbouncer | pgpool2 | redis-server | prometheus | prometheus-postgres-exporter)
+        update-rc.d "${name/#etcd-server/etcd}" disable >/dev/null 2>&1 || true
         ;;
     esac
   done
