@@ -88,6 +88,13 @@ typedef struct RpinJsonbState
 #define RPIN_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
+/* 19: the server writes both halves of a WAL position in full. */
+#if PG_VERSION_NUM >= 190000
+#define RPIN_LSN_FORMAT "%X/%08X"
+#else
+#define RPIN_LSN_FORMAT "%X/%X"
+#endif
+
 #endif							/* FRONTEND */
 
 #endif							/* RPIN_COMPAT_H */
