@@ -80,6 +80,7 @@ END
 # --- the log -----------------------------------------------------------------
 
 pause_replay($replica);
+ask($primary, 'CREATE TABLE written_later ()');
 my $offset = -s $primary->logfile;
 ask($primary, <<'END');
 SET replica_pin.log_decisions = fallbacks;
