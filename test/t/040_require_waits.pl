@@ -84,7 +84,7 @@ sub cleanup_records
 	my ($from, $to) = @_;
 	my ($records) = run_command([ 'pg_waldump', '--rmgr=Heap2', '--path=' . $primary->data_dir . '/pg_wal',
 		"--start=$from", "--end=$to" ]);
-	return scalar(() = $records =~ /desc: (?:PRUNE|VISIBLE|FREEZE_PAGE)\b/g);
+	return scalar(() = $records =~ /desc: (?:PRUNE\w*|VISIBLE|FREEZE_PAGE)\b/g);
 }
 
 # How long require() waited, and how long after replay passed the token it
