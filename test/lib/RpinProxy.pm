@@ -54,6 +54,14 @@ END
 
 # --- Pgpool-II --------------------------------------------------------------------
 
+# What the setting is called: before 4.4 it was one folder only.
+sub socket_setting
+{
+	local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
+	my ($major, $minor) = join('', run_command([qw(pgpool --version)])) =~ /version (\d+)\.(\d+)/;
+	return 100 * $major + $minor < 404 ? 'socket_dir' : 'unix_socket_directories';
+}
+
 # Of two nodes or more, of which the first is the primary, and gets no reads that
 # may be balanced.
 sub start_pgpool
@@ -62,6 +70,7 @@ sub start_pgpool
 	my $port = $address->port;
 	my $pcp_port = PostgreSQL::Test::Cluster::get_free_port();
 	my $user = getpwuid($>);
+	my $socket_setting = socket_setting();
 	my $backends = '';
 
 	for my $number (0 .. $#nodes)
@@ -78,7 +87,7 @@ backend_clustering_mode = 'streaming_replication'
 load_balance_mode = on
 listen_addresses = ''
 port = $port
-socket_dir = '$place'
+$socket_setting = '$place'
 pcp_listen_addresses = ''
 pcp_port = $pcp_port
 pcp_socket_dir = '$place'
