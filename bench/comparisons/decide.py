@@ -89,20 +89,25 @@ def against_redis(settings, report, cluster, redis):
     balancer = {n: script(f"seed {position}\nget\n" + "\n".join(
         f"{i + 1}:l SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), $1::pg_lsn) >= 0"
         for i in range(n))) for n in (1, 2, 4, 8)}
-    rates = {}
-    for n, path in balancer.items():
+
+    def watching(n, path, servers, **more):
         cluster.watch(n)
-        rates[n] = interleave(settings.rounds, {
-            "route": lambda: load(route, [server], seconds=seconds)[0],
-            "balancer": lambda path=path, n=n: load(
-                path, [server] + cluster.replicas[:n], seconds=seconds, redis=redis)[0]})
+        return load(path, servers, seconds=seconds, **more)[0]
+
+    variants = {}
+    for n, path in balancer.items():
+        variants["route", n] = lambda n=n: watching(n, route, [server])
+        variants["balancer", n] = lambda n=n, path=path: watching(
+            n, path, [server] + cluster.replicas[:n], redis=redis)
+    rates = interleave(settings.rounds, variants)
+    for n in balancer:
         report.ratio(f"route / Redis GET and {n} replica quer{'y' if n == 1 else 'ies'}",
-                     rates[n]["route"], rates[n]["balancer"], "/s",
+                     rates["route", n], rates["balancer", n], "/s",
                      Goal(">=", 2.5) if n == 2 else None)
-    report.ratio("route with 8 replicas / with 1", rates[8]["route"], rates[1]["route"], "/s",
+    report.ratio("route with 8 replicas / with 1", rates["route", 8], rates["route", 1], "/s",
                  Goal(">=", 0.9))
     report.plot("redis", "One decision, by replicas", "per second",
-                {f"{name}, {n}": values for n in rates for name, values in rates[n].items()})
+                {f"{name}, {n}": values for (name, n), values in rates.items()})
 
     cluster.watch(2)
     redis.command("FLUSHALL")
