@@ -29,10 +29,10 @@ rpin_make_root() {
   printf '%s\n' 'Acquire::Check-Date "false";' 'Acquire::Check-Valid-Until "false";' \
     'APT::Install-Recommends "false";' 'APT::Keep-Downloaded-Packages "false";' \
     'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb"; };' \
-    >"$root/etc/apt/apt.conf.d/99replica_pin"
+    >"$root/etc/apt/apt.conf.d/99test-root"
   # nobody needs it after a crash
   printf '%s\n' force-unsafe-io 'path-exclude=/usr/share/man/*' 'path-exclude=/usr/share/locale/*' \
-    >"$root/etc/dpkg/dpkg.cfg.d/replica_pin"
+    >"$root/etc/dpkg/dpkg.cfg.d/test-root"
   # start no service
   printf '%s\n' '#!/bin/sh' 'exit 101' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
